@@ -1,0 +1,106 @@
+# warploop: one non-recursive Makefile.  `make help` lists the targets.
+#
+# BUILD=dir        where everything made goes (default build)
+# SANITIZE=address,undefined | thread   an instrumented build (in a folder of its own)
+# V=1              show the commands
+
+CC       ?= gcc
+PKG      ?= pkg-config
+SANITIZE ?=
+BUILD    ?= build$(if $(SANITIZE),-$(firstword $(subst $(comma), ,$(SANITIZE))))
+comma    := ,
+
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+        -Wcast-qual -Wwrite-strings -Wundef -Wvla -Wformat=2 -Wold-style-definition \
+        -Wdouble-promotion -Wswitch-enum -Werror
+CPPFLAGS += -D_GNU_SOURCE -I.
+CFLAGS   ?= -O2 -g
+ALL_CFLAGS = -std=c11 $(WARN) $(CFLAGS) -fno-omit-frame-pointer -fstack-protector-strong -pthread \
+             $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
+ALL_LDFLAGS = $(LDFLAGS) -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE))
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2))
+
+# ---------------------------------------------------------------- sources
+BASE_SRC := $(wildcard core/base/*.c)
+CORE_SRC := $(wildcard core/log/*.c core/task/*.c core/loop/*.c)
+CMD_SRC  := $(wildcard core/cmd/*.c)
+TUI_SRC  := $(wildcard tui/*.c)
+GPUC_SRC := $(wildcard gpu/c/*.c)
+TEST_SRC := $(wildcard tests/unit/test_*.c)
+TSUP_SRC := $(wildcard tests/support/*.c)
+
+obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+BASE_OBJ := $(call obj,$(BASE_SRC))
+CORE_OBJ := $(call obj,$(CORE_SRC))
+CMD_OBJ  := $(call obj,$(CMD_SRC))
+TUI_OBJ  := $(call obj,$(TUI_SRC))
+GPUC_OBJ := $(call obj,$(GPUC_SRC))
+TSUP_OBJ := $(call obj,$(TSUP_SRC))
+
+# ---------------------------------------------------------------- libraries
+LIB_JSON := $(shell $(PKG) --libs libcjson 2>/dev/null || echo -lcjson)
+LIB_CORE := $(shell $(PKG) --libs sqlite3 libzstd libcrypto 2>/dev/null || echo -lsqlite3 -lzstd -lcrypto)
+LIB_TUI  := $(shell $(PKG) --libs ncursesw 2>/dev/null || echo -lncursesw -ltinfo)
+LIB_GPUC := $(shell $(PKG) --libs libseccomp 2>/dev/null || echo -lseccomp) -ldl
+LIB_TEST := $(shell $(PKG) --libs cmocka vterm 2>/dev/null || echo -lcmocka -lvterm) -lutil
+
+BIN := $(BUILD)/bin/warploop $(BUILD)/bin/warploop-build $(BUILD)/bin/warploop-bench
+TESTS := $(patsubst tests/unit/%.c,$(BUILD)/test/unit/%,$(TEST_SRC))
+
+.DEFAULT_GOAL := all
+.PHONY: all tests help clean
+all: $(BIN)                     ## build the programs
+tests: all $(TESTS)             ## build the tests
+
+$(BUILD)/bin/warploop: $(CMD_OBJ) $(TUI_OBJ) $(CORE_OBJ) $(BASE_OBJ)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_CORE) $(LIB_JSON) $(LIB_TUI) -lm
+$(BUILD)/bin/warploop-build: $(call obj,gpu/build_main.c) $(GPUC_OBJ) $(BASE_OBJ)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_JSON) $(LIB_GPUC) -lcrypto -lm
+$(BUILD)/bin/warploop-bench: $(call obj,gpu/bench_main.c) $(GPUC_OBJ) $(BASE_OBJ)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_JSON) $(LIB_GPUC) -lcrypto -lm
+
+# A test links everything but the mains; the linker takes what it needs from the archive.
+$(BUILD)/libtest.a: $(filter-out %/main.o,$(CMD_OBJ)) $(TUI_OBJ) $(GPUC_OBJ) $(CORE_OBJ) $(BASE_OBJ) $(TSUP_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+$(BUILD)/test/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libtest.a
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< $(BUILD)/libtest.a $(LIB_CORE) $(LIB_JSON) $(LIB_TUI) \
+	    $(LIB_GPUC) $(LIB_TEST) -lm
+
+# Objects depend on the flags that made them, so that a changed flag rebuilds.
+FLAGS_NOW := $(CC) $(ALL_CFLAGS) $(CPPFLAGS)
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' >$@
+.PHONY: FORCE
+FORCE:
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -MMD -MP -c -o $@ $<
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+.SECONDARY:
+
+# ---------------------------------------------------------------- checks
+.PHONY: unit tidy format
+unit: tests                     ## run the unit tests
+	$(Q)WARPLOOP_BIN=$(CURDIR)/$(BUILD)/bin sh tests/run-unit.sh $(TESTS)
+format:                         ## format every C file
+	clang-format -i $$(git ls-files '*.c' '*.h' | grep -v '^kernels/\|^tests/fixtures/')
+tidy:                           ## clang-tidy over every C file
+	@git ls-files 'core/*.c' 'gpu/*.c' 'tui/*.c' | xargs -P 2 -n 4 clang-tidy --quiet -- -std=c11 $(CPPFLAGS)
+clean:                          ## remove everything made
+	rm -rf build build-*
+help:                           ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-12s %s\n",$$1,$$2}'
