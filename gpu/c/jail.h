@@ -92,8 +92,8 @@ int jail_wait(struct jail_proc *p, int64_t deadline_ns, size_t keep, size_t limi
  * no_new_privs; all capabilities dropped; core dumps off. Must be called while single-threaded.
  * Appends what is now in force to `text` ("net and ipc namespaces, landlock, no capabilities").
  * Fails (ERR_SYSTEM) only if neither Landlock nor a namespace could be had, and nothing was
- * changed then. A memfd that is already open stays usable, also by dlopen("/proc/self/fd/N") if
- * `allow_proc_fd` is set (read and execute below /proc/self/fd). */
-bool jail_confine(bool allow_proc_fd, char *text, size_t size, struct error *e) WARN_UNUSED;
+ * changed then. A memfd stays usable afterwards, also by dlopen("/proc/self/fd/N"); but libraries
+ * that it needs (libm.so.6) must have been loaded before, since no file can be opened any more. */
+bool jail_confine(char *text, size_t size, struct error *e) WARN_UNUSED;
 
 #endif
