@@ -36,13 +36,16 @@ struct jail_report {
     bool chroot;       /* Landlock only: the process may change its root */
     int landlock;      /* Landlock ABI of the running kernel; 0: none */
     bool seccomp;
-    bool network;      /* isolated from the network (a namespace, or no sockets by seccomp) */
+    bool network; /* isolated from the network (a namespace, or no sockets by seccomp) */
 };
 
 /* Find out what works here, by trying it (about 20 ms). `want`: "auto" (bwrap, then landlock),
  * "none", or one of "bwrap", "landlock" for tests; NULL is "auto". Kind JAIL_REFUSED when that
  * cannot be had; the error then says why and what to do. Never fails otherwise. */
 bool jail_probe(const char *want, struct jail_report *out, struct error *e);
+
+/* Where bubblewrap is, or NULL. */
+const char *jail_bwrap(void);
 
 /* One file or folder that the jailed program may see, at its own path (or `as`). */
 struct jail_path {
@@ -51,9 +54,9 @@ struct jail_path {
 };
 
 struct jail_limits {
-    unsigned cpu_s;        /* CPU seconds of one process; then SIGXCPU, SIGKILL */
-    uint64_t memory;       /* bytes of address space of one process */
-    uint64_t file;         /* bytes of one file */
+    unsigned cpu_s;  /* CPU seconds of one process; then SIGXCPU, SIGKILL */
+    uint64_t memory; /* bytes of address space of one process */
+    uint64_t file;   /* bytes of one file */
 };
 
 struct jail_spec {
@@ -62,15 +65,15 @@ struct jail_spec {
                                        listed below; NULL: no change of root */
     const struct jail_path *see;    /* readable and executable */
     size_t nsee;
-    const char *scratch;            /* absolute; the only writable folder; the working directory */
-    const char *const *env;         /* the whole environment, NULL-terminated */
+    const char *scratch;    /* absolute; the only writable folder; the working directory */
+    const char *const *env; /* the whole environment, NULL-terminated */
     struct jail_limits limits;
 };
 
 struct jail_proc {
     pid_t pid;
     int output; /* read end of its descriptors 1 and 2; non-blocking */
-    int pidfd;
+    int life;   /* closing it ends the whole tree */
 };
 
 /* Start argv[0] (absolute path in the jail) jailed: descriptor 0 on nothing, 1 and 2 on p->output,
@@ -85,6 +88,9 @@ bool jail_start(const struct jail_spec *spec, char *const argv[], struct jail_pr
 enum jail_end { JAIL_END_ITSELF, JAIL_END_TIMEOUT, JAIL_END_OUTPUT };
 int jail_wait(struct jail_proc *p, int64_t deadline_ns, size_t keep, size_t limit, struct buf *out,
               size_t *total, enum jail_end *why);
+
+/* Drop every capability of the calling thread for good. Async-signal-safe. */
+void jail_drop_capabilities(void);
 
 /* Confine the calling process for good; for the executor, after it opened all that it needs and
  * before it forks or maps a candidate. Best effort in this order, each step that the machine

@@ -291,7 +291,7 @@ bool seccomp_timed_child(int go_fd, struct seccomp_program *out, struct error *e
     bool ok = add_all(ctx, SCMP_ACT_ALLOW, calls, ARRAY_LEN(calls), e);
     if (ok && go_fd >= 0) {
         int rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(read), 1,
-                                  SCMP_CMP(0, SCMP_CMP_EQ, (scmp_datum_t)go_fd));
+                                  SCMP_CMP(0, SCMP_CMP_EQ, (scmp_datum_t)go_fd, 0));
         ok = rc == 0 || failed(e, rc, "read");
     }
     ok = ok && export(ctx, out, e);

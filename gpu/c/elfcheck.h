@@ -1,0 +1,21 @@
+/* What a built kernel may contain, checked on the bytes of the shared object itself: no code that
+ * runs when it is loaded, none that the loader is made to call, no memory that is both writable and
+ * executable, no data placed among the code, nothing imported but mathematics and memory copies,
+ * nothing exported but the one entry. The object is hostile: every offset is checked. */
+#ifndef WARPLOOP_GPU_C_ELFCHECK_H
+#define WARPLOOP_GPU_C_ELFCHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Memory that all segments of an object may take together. */
+#define ELFCHECK_MEMORY_MAX (256u << 20)
+
+/* True when the object (unstripped, as linked) keeps to the rules and exports `exported` and
+ * nothing else. Else the message says which rule it breaks and what to do instead. */
+bool elfcheck(const void *bytes, size_t n, const char *exported, char *message, size_t size);
+
+/* True for a function that a kernel may import. */
+bool elfcheck_may_import(const char *name);
+
+#endif
