@@ -45,6 +45,7 @@ static const char *const flags[] = {
 #endif
     "-U_FORTIFY_SOURCE",
     "-pipe",
+    "-Werror=trampolines", /* they would need an executable stack */
     "-fmax-errors=20",
     "-fno-diagnostics-show-caret", /* else a forged line marker shows lines of other files */
     "-fdiagnostics-color=never",

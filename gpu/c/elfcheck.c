@@ -253,7 +253,8 @@ static bool check_tag(struct object *o, struct dynamic *d, uint64_t tag, uint64_
 {
     static const char init[] =
         "the kernel has code that would run when it is loaded or unloaded (an initialiser: "
-        "constructor or destructor attribute, _init, _fini, .init_array); a kernel is called "
+        "constructor or destructor attribute, target_clones, __builtin_cpu_supports, _init, _fini, "
+        ".init_array); a kernel is called "
         "through its entry only";
     switch (tag) {
     case DT_INIT:
@@ -686,6 +687,22 @@ static bool check_kind(struct object *o, const Elf64_Sym *y, const char *name)
     return true;
 }
 
+/* A section where a kernel's data may lie; the linker's own tables have two names in them. */
+static bool own_data(const struct object *o, const Elf64_Shdr *s, const char *symbol)
+{
+    static const char *const good[] = {
+        ".rodata",  ".data",  ".bss",  ".data.rel.ro", ".data.rel.ro.local",
+        ".lrodata", ".ldata", ".lbss", ".rodata.cst"};
+    const char *name = section_name(o, s);
+    if (!name || !(s->sh_flags & SHF_ALLOC))
+        return false;
+    if (strcmp(symbol, "_DYNAMIC") == 0)
+        return strcmp(name, ".dynamic") == 0;
+    if (strcmp(symbol, "_GLOBAL_OFFSET_TABLE_") == 0)
+        return strcmp(name, ".got") == 0 || strcmp(name, ".got.plt") == 0;
+    return named(name, good, ARRAY_LEN(good));
+}
+
 static bool static_symbol(struct object *o, const Elf64_Sym *y, const char *name, void *arg)
 {
     Elf64_Shdr s;
@@ -700,6 +717,11 @@ static bool static_symbol(struct object *o, const Elf64_Sym *y, const char *name
         return refuse(o,
                       "the data object %s lies among the code (section attribute); machine code "
                       "in a data array is not allowed: write C",
+                      name);
+    if (type == STT_OBJECT && !own_data(o, &s, name))
+        return refuse(o,
+                      "the data object %s lies in a section that is the linker's (section "
+                      "attribute); leave the section to the compiler",
                       name);
     if (type == STT_FUNC && !exec)
         return refuse(o,

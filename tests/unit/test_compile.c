@@ -200,7 +200,7 @@ static const struct hostile hostile[] = {
     {"calls_missing", COMPILE_BUILD, "no_such_function", 0},
     {"export_memcpy", COMPILE_RULE, "exports memcpy", 0},
     {"thread_local", COMPILE_RULE, "thread-local", 0},
-    {"nested_function", COMPILE_RULE, "stack", 0},
+    {"nested_function", COMPILE_BUILD, "trampoline", 12},
     {"huge_static", COMPILE_RULE, "static data", 0},
     {"huge_object", COMPILE_BUILD, NULL, 0},
     {"bomb_memory", COMPILE_BUILD, NULL, 0},
