@@ -116,7 +116,8 @@ struct build {
     char *file; /* "candidate.c" */
     struct jail_path *see;
     size_t nsee;
-    char *env[6];
+    char *blinkers; /* library that hides what exists, or NULL */
+    char *env[7];
     int64_t started, deadline;
 };
 
@@ -173,17 +174,22 @@ static bool prepare_view(struct build *b, struct error *e)
     if (!toolchain_headers(t, chrooted ? b->root : t->cache, b->r->headers, b->r->nheaders,
                            &b->include, &b->roots, e))
         return false;
-    b->nsee = t->nfiles + 1;
-    b->see = xcalloc(b->nsee, sizeof *b->see);
+    if (j->kind == JAIL_LANDLOCK && !chrooted && !toolchain_blinkers(t, &b->blinkers, e))
+        return false;
+    b->see = xcalloc(t->nfiles + 2, sizeof *b->see);
     for (size_t i = 0; i < t->nfiles; i++)
         b->see[i].path = t->files[i];
-    b->see[t->nfiles] = (struct jail_path){
+    b->nsee = t->nfiles;
+    if (b->blinkers)
+        b->see[b->nsee++].path = b->blinkers;
+    b->see[b->nsee++] = (struct jail_path){
         .path = chrooted ? b->include + strlen(b->root) : b->include, .as = "/include"};
     b->env[0] = xasprintf("PATH=%s", t->path);
     b->env[1] = xasprintf("LD_LIBRARY_PATH=%s", t->libs);
     b->env[2] = xstrdup("LC_ALL=C");
     b->env[3] = xstrdup("TMPDIR=.");
     b->env[4] = xstrdup("SOURCE_DATE_EPOCH=0");
+    b->env[5] = b->blinkers ? xasprintf("LD_PRELOAD=%s", b->blinkers) : NULL;
     return true;
 }
 
@@ -228,6 +234,7 @@ static void finish(struct build *b)
     free(b->scratch);
     free(b->root);
     free(b->include);
+    free(b->blinkers);
     free(b->file);
     free(b->see);
     for (size_t i = 0; i < ARRAY_LEN(b->env); i++)

@@ -500,6 +500,73 @@ bool toolchain_root(const struct toolchain *t, char **root, struct error *e)
     return ok;
 }
 
+/* Raw system calls, so that it needs nothing of the libc but errno and fdopen. */
+static const char blinkers_source[] =
+    "#define _GNU_SOURCE\n"
+    "#include <errno.h>\n#include <fcntl.h>\n#include <stdarg.h>\n#include <stdio.h>\n"
+    "#include <string.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n"
+    "static int blind(int dir, const char *path, int flags, int mode)\n"
+    "{\n"
+    "    int fd = (int)syscall(SYS_openat, dir, path, flags, mode);\n"
+    "    if (fd < 0 && (errno == EACCES || errno == EPERM || errno == ENOTDIR || errno == ELOOP "
+    "||\n"
+    "                   errno == ENXIO || errno == EISDIR))\n"
+    "        errno = ENOENT;\n"
+    "    return fd;\n"
+    "}\n"
+    "#define MODE va_list ap; va_start(ap, flags); int mode = va_arg(ap, int); va_end(ap)\n"
+    "int open(const char *path, int flags, ...) { MODE; return blind(AT_FDCWD, path, flags, mode); "
+    "}\n"
+    "int openat(int dir, const char *path, int flags, ...)\n"
+    "{ MODE; return blind(dir, path, flags, mode); }\n"
+    "int open64(const char *path, int flags, ...)\n"
+    "{ MODE; return blind(AT_FDCWD, path, flags, mode); }\n"
+    "int openat64(int dir, const char *path, int flags, ...)\n"
+    "{ MODE; return blind(dir, path, flags, mode); }\n"
+    "FILE *fopen(const char *path, const char *how)\n"
+    "{\n"
+    "    int flags = strchr(how, '+') ? O_RDWR : how[0] == 'r' ? O_RDONLY : O_WRONLY;\n"
+    "    flags |= how[0] == 'w' ? O_CREAT | O_TRUNC : how[0] == 'a' ? O_CREAT | O_APPEND : 0;\n"
+    "    int fd = blind(AT_FDCWD, path, flags | (strchr(how, 'e') ? O_CLOEXEC : 0), 0666);\n"
+    "    return fd < 0 ? NULL : fdopen(fd, how);\n"
+    "}\n"
+    "FILE *fopen64(const char *path, const char *how) { return fopen(path, how); }\n";
+
+bool toolchain_blinkers(const struct toolchain *t, char **path, struct error *e)
+{
+    struct hash h = hash_bytes(blinkers_source, sizeof blinkers_source);
+    char *lib = xasprintf("%s/blinkers-%s-%.8s.so", t->cache, t->id, h.hex);
+    bool ok = true;
+    if (!fs_exists(lib)) {
+        char *tmp = temporary_beside(lib, e);
+        char *source = tmp ? fs_join(tmp, "b.c") : NULL, *made = tmp ? fs_join(tmp, "b.so") : NULL;
+        char *argv[] = {t->gcc,
+                        (char[]){"-shared"},
+                        (char[]){"-fPIC"},
+                        (char[]){"-O2"},
+                        (char[]){"-U_FORTIFY_SOURCE"},
+                        source,
+                        (char[]){"-o"},
+                        made,
+                        NULL};
+        struct buf out = {0};
+        ok = tmp && fs_write(source, blinkers_source, sizeof blinkers_source - 1, e) &&
+             ask(argv, NULL, &out, e) &&
+             (rename(made, lib) == 0 || error_sys(e, "cannot put %s into place", lib));
+        if (tmp)
+            fs_remove_tree(tmp);
+        buf_free(&out);
+        free(tmp);
+        free(source);
+        free(made);
+    }
+    if (ok)
+        *path = lib;
+    else
+        free(lib);
+    return ok;
+}
+
 /* ---------------------------------------------------------------- headers */
 
 static bool good_header(const char *h)

@@ -37,4 +37,10 @@ bool toolchain_headers(const struct toolchain *t, const char *base, const char *
  * made if missing. The caller frees *root. */
 bool toolchain_root(const struct toolchain *t, char **root, struct error *e) WARN_UNUSED;
 
+/* A library to be loaded before all others (LD_PRELOAD) where a jail denies files but cannot hide
+ * that they exist (Landlock without a root of its own): every file that may not be opened is
+ * answered as missing, so that __has_include tells nothing. Made if missing. The caller frees
+ * *path. */
+bool toolchain_blinkers(const struct toolchain *t, char **path, struct error *e) WARN_UNUSED;
+
 #endif

@@ -203,7 +203,7 @@ static const struct hostile hostile[] = {
     {"nested_function", COMPILE_BUILD, "trampoline", 12},
     {"huge_static", COMPILE_RULE, "static data", 0},
     {"huge_object", COMPILE_BUILD, NULL, 0},
-    {"bomb_memory", COMPILE_BUILD, NULL, 0},
+    {"bomb_memory", COMPILE_BUILD, "MiB", 0},
     {"bomb_include", COMPILE_BUILD, "nested", 0},
     {"chatter", COMPILE_BUILD, "MiB", 0},
     {"syntax_error", COMPILE_BUILD, "expected", 5},
