@@ -17,7 +17,11 @@
 #ifndef WARPLOOP_LOG_EVENT_H
 #define WARPLOOP_LOG_EVENT_H
 
+#include <math.h>
 #include <stdint.h>
+
+/* A real number that is not there (clang dislikes the float that NAN is where a double stands). */
+#define NO_REAL ((double)NAN)
 
 /* X(ID, "name", what its columns mean) */
 #define EVENT_KINDS(X)                                                                             \

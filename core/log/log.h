@@ -70,6 +70,7 @@ struct log_hit {
 };
 bool log_search(struct log *log, const char *words, size_t limit, struct log_hit **hits, size_t *n,
                 struct error *e) WARN_UNUSED;
+void log_hits_free(struct log_hit *hits, size_t n);
 
 /* ---- the inbox: what people ask for ------------------------------------------------------- */
 struct command {
@@ -94,5 +95,7 @@ bool log_export(const char *from, const char *to, struct error *e) WARN_UNUSED;
 
 /* Commits so far by this handle (for the budget test: at most four a tool call). */
 int64_t log_commits(const struct log *log);
+/* For tests: called right before every COMMIT of this handle; may end the process. */
+void log_set_before_commit(struct log *log, void (*before_commit)(void *ctx), void *ctx);
 
 #endif

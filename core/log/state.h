@@ -20,10 +20,11 @@ struct version {
     int64_t call;       /* tool call that made it, 0 for baseline and start */
     struct hash source, plan; /* plan "" until built */
     char *config;       /* moves and tunables ("chunkwise CHUNK=16") or a file name; owned */
-    char *strategy;     /* owned, interned per run; "" */
+    const char *strategy; /* the name of one of `strategies`, or ""; borrowed from the state */
     double predicted;   /* gain the author predicted, NaN none */
     enum verdict build; /* VERDICT_NONE until built */
     enum verdict verdict; /* VERDICT_NONE until tried */
+    int64_t build_seq;  /* of the EV_EFFECT_DONE of its last build, 0 */
     int64_t try_seq;    /* of EV_TRY, 0 */
     double speedup, lo, hi; /* against the baseline, NaN when not timed */
     double gain;        /* against the incumbent of then, NaN */
@@ -74,8 +75,10 @@ struct run_state {
     int pause_code;
     char *pause_cause; /* owned, may be NULL */
     enum end_reason reason;
-    int64_t active_ns; /* time that engines were at work: sum over engines of last event - start */
-    int64_t engine_start; /* wall ns of the running stretch, for active_ns */
+    /* Time that engines were at work up to last_time, pauses and the time between engines left out.
+     * Already holds the running stretch up to last_time: see state_active_ns. */
+    int64_t active_ns;
+    int64_t engine_start; /* wall ns at which the running engine began, 0 when it has stopped */
 
     struct version *versions; size_t nversions, cap_versions;
     struct effect *inflight;  size_t ninflight, cap_inflight; /* intents without a result */
@@ -93,7 +96,9 @@ struct run_state {
     double baseline_ns, baseline_lo, baseline_hi, baseline_peak;
     int64_t baseline_seq;
     int64_t tries_since_record;
-    int64_t unknown; /* events of kinds this program does not know */
+    int64_t unknown; /* events of kinds this program does not know, and impossible ones */
+
+    struct state_index *index; /* plan and config to version; state.c's own */
 };
 
 struct run_state *state_new(void);
@@ -101,6 +106,10 @@ void state_free(struct run_state *s);
 /* Apply one event (its texts are copied where kept). Never fails: impossible events (a record of a
  * version that does not exist) are counted as unknown and skipped. */
 void state_apply(struct run_state *s, const struct event *ev);
+
+/* Time at work including what has passed since the last event, when an engine is running and not
+ * paused (now: wall ns, clock_wall_ns). */
+int64_t state_active_ns(const struct run_state *s, int64_t now);
 
 /* NULL when there is no such version. */
 const struct version *state_version(const struct run_state *s, int64_t id);
@@ -110,7 +119,9 @@ const struct effect *state_effect(const struct run_state *s, int64_t id); /* in 
 int64_t state_find_plan(const struct run_state *s, const char *plan);
 int64_t state_find_config(const struct run_state *s, const char *config); /* -1 none */
 /* A canonical text of everything that must be equal after a crash and resume (no times, pids,
- * hosts, durations, engine counts): what the crash test compares. Caller frees. */
+ * hosts, durations, seqs, effect numbers, engine counts): what the crash test compares. One fact a
+ * line; lines that hold what was measured (speedups, the baseline, the records that follow from
+ * them) begin with "~ ", so that a test with a real clock can leave them out. Caller frees. */
 char *state_canonical(const struct run_state *s);
 
 #endif
