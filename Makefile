@@ -42,7 +42,7 @@ TSUP_OBJ := $(call obj,$(TSUP_SRC))
 # ---------------------------------------------------------------- libraries
 LIB_JSON := $(shell $(PKG) --libs libcjson 2>/dev/null || echo -lcjson)
 LIB_CORE := $(shell $(PKG) --libs sqlite3 libzstd libcrypto 2>/dev/null || echo -lsqlite3 -lzstd -lcrypto)
-LIB_TUI  := $(shell $(PKG) --libs ncursesw 2>/dev/null || echo -lncursesw -ltinfo)
+LIB_TUI  := $(shell $(PKG) --libs ncursesw inih 2>/dev/null || echo -lncursesw -ltinfo -linih)
 LIB_GPUC := $(shell $(PKG) --libs libseccomp 2>/dev/null || echo -lseccomp) -ldl
 LIB_TEST := $(shell $(PKG) --libs cmocka vterm 2>/dev/null || echo -lcmocka -lvterm) -lutil
 
@@ -67,10 +67,11 @@ $(BUILD)/bin/warploop-bench: $(call obj,gpu/bench_main.c) $(GPUC_OBJ) $(BASE_OBJ
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_JSON) $(LIB_GPUC) -lcrypto -lm
 
-# A test links everything but the mains; the linker takes what it needs from the archive.
+# A test links everything but the mains; the linker takes what it needs from the archive. (ar q: two
+# files of one name in two folders are two members.)
 $(BUILD)/libtest.a: $(filter-out %/main.o,$(CMD_OBJ)) $(TUI_OBJ) $(GPUC_OBJ) $(CORE_OBJ) $(BASE_OBJ) $(TSUP_OBJ)
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && ar qcs $@ $^
 $(BUILD)/test/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libtest.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -92,9 +93,38 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 
 .SECONDARY:
 
+# ---------------------------------------------------------------- for people
+# Nothing but make and apt-get is taken for granted here: the set-up installs the rest, and a second
+# make then sees it.
+JOBS    := $(shell nproc 2>/dev/null || echo 2)
+SUBMAKE := $(MAKE) --no-print-directory $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(JOBS))
+
+.PHONY: demo test torture asan ubsan tsan
+demo:                           ## two minutes that show everything (installs what is missing)
+	@sh tests/setup.sh demo
+	@$(SUBMAKE) all
+	@$(BUILD)/bin/warploop demo
+test:                           ## all tests (installs what is missing), under 15 minutes
+	@sh tests/setup.sh test
+	@$(SUBMAKE) tests
+	@UNIT_TESTS='$(TESTS)' WARPLOOP_BIN=$(CURDIR)/$(BUILD)/bin sh tests/run-all.sh $(SUITES)
+torture:                        ## the long forms: more kills, more random cases, the big logs
+	@sh tests/setup.sh test
+	@$(SUBMAKE) tests
+	@UNIT_TESTS='$(TESTS)' WARPLOOP_BIN=$(CURDIR)/$(BUILD)/bin TORTURE=1 sh tests/run-all.sh $(SUITES)
+asan:                           ## unit tests under the address and undefined-behaviour sanitizers
+	@$(SUBMAKE) SANITIZE=address,undefined unit
+ubsan:                          ## unit tests under the undefined-behaviour sanitizer
+	@$(SUBMAKE) SANITIZE=undefined unit
+tsan:                           ## unit tests under the thread sanitizer
+	@$(SUBMAKE) SANITIZE=thread unit
+
 # ---------------------------------------------------------------- checks
+SUITES := tests/tree.sh unit $(sort $(wildcard tests/cmd/*.sh tests/fault/*.sh)) \
+          $(wildcard tests/golden/run.sh tests/crash/run.sh)
+
 .PHONY: unit tidy format
-unit: tests                     ## run the unit tests
+unit: tests                     ## build and run the unit tests
 	$(Q)WARPLOOP_BIN=$(CURDIR)/$(BUILD)/bin sh tests/run-unit.sh $(TESTS)
 format:                         ## format every C file
 	clang-format -i $$(git ls-files '*.c' '*.h' | grep -v '^kernels/\|^tests/fixtures/')

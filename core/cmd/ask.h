@@ -1,0 +1,28 @@
+/* Asking a run for something, from any process: one row in its inbox, and a line that says whether
+ * an engine is there to read it. The inbox's kinds and texts are those of core/loop/engine.h. */
+#ifndef WARPLOOP_CMD_ASK_H
+#define WARPLOOP_CMD_ASK_H
+
+#include <stdbool.h>
+
+#include "core/cmd/cmd.h"
+#include "core/cmd/view.h"
+
+#define ASK_TEXT_MAX (1u << 20)
+
+/* A text given on the command line; "-" reads standard input to its end. Refuses more than
+ * ASK_TEXT_MAX bytes (the message says how many there are), nothing but blanks, and NUL bytes.
+ * Everything else is taken as it is, also invalid UTF-8: it is made fit when it is shown. */
+bool ask_text(const char *arg, char **out, struct error *e) WARN_UNUSED;
+
+/* Who asks: "user@host". Caller frees. */
+char *ask_author(void);
+
+/* Put it in and say what becomes of it ("kda-3: pause: the engine (pid 7) reads it at ..."). */
+bool ask_put(const struct run_view *v, const char *kind, const char *text, const char *what,
+             struct error *e) WARN_UNUSED;
+
+/* pause and stop: nothing to ask for when nobody drives the run (exit 1, nothing is written). */
+enum exit_code ask_driver(const char *run, const char *kind, const char *text, const char *what);
+
+#endif
