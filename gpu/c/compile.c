@@ -168,7 +168,7 @@ static bool prepare_view(struct build *b, struct error *e)
 {
     struct toolchain *t = &b->c->tools;
     const struct jail_report *j = &b->c->jail;
-    bool chrooted = j->kind == JAIL_LANDLOCK && j->chroot;
+    bool chrooted = j->chroot;
     if (chrooted && !toolchain_root(t, &b->root, e))
         return false;
     if (!toolchain_headers(t, chrooted ? b->root : t->cache, b->r->headers, b->r->nheaders,

@@ -268,10 +268,10 @@ static bool start_bwrap(const struct jail_spec *s, char *const argv[], struct la
     return ok;
 }
 
-/* ---------------------------------------------------------------- Landlock */
+/* ---------------------------------------------------------------- Landlock, own root, none */
 
-static bool start_landlock(const struct jail_spec *s, char *const argv[], struct launch *l,
-                           struct jail_proc *p, struct error *e)
+static bool start_plain(const struct jail_spec *s, char *const argv[], struct launch *l,
+                        struct jail_proc *p, struct error *e)
 {
     int abi = s->jail->landlock;
     const char *root = s->jail->chroot ? s->root : NULL;
@@ -318,10 +318,12 @@ bool jail_start(const struct jail_spec *spec, char *const argv[], struct jail_pr
     *p = (struct jail_proc){.pid = 0, .output = -1, .life = -1};
     if (spec->jail->kind == JAIL_REFUSED)
         return error_set(e, ERR_SYSTEM, "no jail works on this machine");
+    if (spec->jail->kind == JAIL_CHROOT && !spec->root)
+        return error_set(e, ERR_SYSTEM, "this jail needs a folder to become its root");
     if (!seccomp_compiler(&l.filter, e))
         return false;
     bool ok = spec->jail->kind == JAIL_BWRAP ? start_bwrap(spec, argv, &l, p, e)
-                                             : start_landlock(spec, argv, &l, p, e);
+                                             : start_plain(spec, argv, &l, p, e);
     seccomp_program_free(&l.filter);
     close_fd(&l.filter_fd);
     close_fd(&l.rules);

@@ -1,15 +1,14 @@
 /* The jail for untrusted processes of the c back end.
  *
- * Two uses:
- *  - a program (the compiler, the disassembler) is started in a jail with jail_start: it sees only
- *    the files listed, one scratch folder, no network, no other process, and has limits on CPU
- *    time, memory and file size;
- *  - a process of ours (the executor that maps a candidate) confines itself with jail_confine.
+ * A program (the compiler, the disassembler) is started in it: it sees only the files listed, one
+ * scratch folder, no network, and has limits on CPU time, memory and file size. When it ends, or
+ * our process does, all that it started ends too.
  *
- * Two means, the first that works: bubblewrap (user, mount, pid, net, ipc and uts namespaces), or
- * Landlock (the kernel's own file restrictions) with a change of root where the process may. Both
- * carry a seccomp filter without sockets. What is in force is a text that is stored with each
- * result; what is missing is named together with the one command that brings it. */
+ * Three means, the first that works: bubblewrap (user, mount, pid, net, ipc and uts namespaces);
+ * Landlock (the kernel's own file restrictions), with a change of root where the process may; a
+ * change of root alone. Each carries a seccomp filter without sockets, and no capability. What is
+ * in force is a text that is stored with each result; what is missing is named together with the
+ * one command that brings it. How the executor confines itself stands in confine.h. */
 #ifndef WARPLOOP_GPU_C_JAIL_H
 #define WARPLOOP_GPU_C_JAIL_H
 
@@ -24,6 +23,7 @@ enum jail_kind {
     JAIL_NONE,     /* limits on CPU, memory and file size only */
     JAIL_BWRAP,    /* bubblewrap: namespaces, own file system */
     JAIL_LANDLOCK, /* Landlock, change of root where allowed */
+    JAIL_CHROOT,   /* a change of root alone (root in a container, old kernel) */
     JAIL_REFUSED,  /* nothing works and "none" was not asked for */
 };
 
@@ -33,15 +33,16 @@ struct jail_report {
     char lacks[240];   /* what the machine lacks, for a person; "" when nothing */
     char command[160]; /* the one command that brings it; "" when nothing or when none would */
     bool namespaces;   /* user, pid, net and mount namespaces can be made */
-    bool chroot;       /* Landlock only: the process may change its root */
+    bool chroot;       /* the jail changes its root, to jail_spec.root */
     int landlock;      /* Landlock ABI of the running kernel; 0: none */
     bool seccomp;
     bool network; /* isolated from the network (a namespace, or no sockets by seccomp) */
 };
 
-/* Find out what works here, by trying it (about 20 ms). `want`: "auto" (bwrap, then landlock),
- * "none", or one of "bwrap", "landlock" for tests; NULL is "auto". Kind JAIL_REFUSED when that
- * cannot be had; the error then says why and what to do. Never fails otherwise. */
+/* Find out what works here, by trying it (about 20 ms). `want`: "auto" (bwrap, then landlock, then
+ * chroot), "none", or one of "bwrap", "landlock", "chroot" for tests; NULL is "auto". Kind
+ * JAIL_REFUSED when that cannot be had; the error then says why and what to do. Never fails
+ * otherwise. */
 bool jail_probe(const char *want, struct jail_report *out, struct error *e);
 
 /* Where bubblewrap is, or NULL. */
@@ -61,9 +62,9 @@ struct jail_limits {
 
 struct jail_spec {
     const struct jail_report *jail; /* from jail_probe */
-    const char *root;               /* Landlock with chroot: a folder that already holds every path
-                                       listed below; NULL: no change of root */
-    const struct jail_path *see;    /* readable and executable */
+    const char *root; /* for a jail that changes its root: a folder that already holds every path
+                         listed below; Landlock does without when it is NULL */
+    const struct jail_path *see; /* readable and executable */
     size_t nsee;
     const char *scratch;    /* absolute; the only writable folder; the working directory */
     const char *const *env; /* the whole environment, NULL-terminated */
@@ -91,15 +92,5 @@ int jail_wait(struct jail_proc *p, int64_t deadline_ns, size_t keep, size_t limi
 
 /* Drop every capability of the calling thread for good. Async-signal-safe. */
 void jail_drop_capabilities(void);
-
-/* Confine the calling process for good; for the executor, after it opened all that it needs and
- * before it forks or maps a candidate. Best effort in this order, each step that the machine
- * allows: new user, net, ipc and uts namespaces; Landlock with no file access at all and no TCP;
- * no_new_privs; all capabilities dropped; core dumps off. Must be called while single-threaded.
- * Appends what is now in force to `text` ("net and ipc namespaces, landlock, no capabilities").
- * Fails (ERR_SYSTEM) only if neither Landlock nor a namespace could be had, and nothing was
- * changed then. A memfd stays usable afterwards, also by dlopen("/proc/self/fd/N"); but libraries
- * that it needs (libm.so.6) must have been loaded before, since no file can be opened any more. */
-bool jail_confine(char *text, size_t size, struct error *e) WARN_UNUSED;
 
 #endif

@@ -1,14 +1,11 @@
-/* What the machine offers for a jail, found out by trying it; and the confinement of a process of
- * our own. */
+/* What the machine offers for a jail, found out by trying it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -138,6 +135,8 @@ static void describe(struct jail_report *r)
     else if (r->kind == JAIL_LANDLOCK)
         snprintf(r->text, sizeof r->text, "Landlock (ABI %d)%s, %s", r->landlock,
                  r->chroot ? ", own root" : "", filter);
+    else if (r->kind == JAIL_CHROOT)
+        snprintf(r->text, sizeof r->text, "own root, %s", filter);
     else if (r->kind == JAIL_NONE)
         snprintf(r->text, sizeof r->text, "none (limits on time, memory and file size; %s)",
                  filter);
@@ -146,89 +145,61 @@ static void describe(struct jail_report *r)
     r->network = r->kind == JAIL_BWRAP || (r->kind != JAIL_REFUSED && r->seccomp);
 }
 
+/* Without namespaces: Landlock, or at least a root of its own. Both need seccomp, since neither
+ * keeps a process from the network. */
+static enum jail_kind without_namespaces(const char *want, struct jail_report *r)
+{
+    bool automatic = strcmp(want, "auto") == 0;
+    if (!r->seccomp)
+        return JAIL_REFUSED;
+    r->chroot = in_child(try_chroot);
+    if ((automatic || strcmp(want, "landlock") == 0) && r->landlock > 0 && in_child(try_landlock))
+        return JAIL_LANDLOCK;
+    if ((automatic || strcmp(want, "chroot") == 0) && r->chroot)
+        return JAIL_CHROOT;
+    return JAIL_REFUSED;
+}
+
+static bool known(const char *want)
+{
+    static const char *const wants[] = {"auto", "none", "bwrap", "landlock", "chroot"};
+    for (size_t i = 0; i < ARRAY_LEN(wants); i++) {
+        if (strcmp(want, wants[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool jail_probe(const char *want, struct jail_report *out, struct error *e)
 {
-    char said[200] = "";
+    char said[120] = "";
     if (!want)
         want = "auto";
     *out = (struct jail_report){.kind = JAIL_REFUSED, .landlock = landlock_abi()};
-    bool automatic = strcmp(want, "auto") == 0;
-    if (!automatic && strcmp(want, "none") != 0 && strcmp(want, "bwrap") != 0 &&
-        strcmp(want, "landlock") != 0)
-        return error_set(e, ERR_INPUT, "unknown jail \"%s\": expected auto or none", want);
+    if (!known(want))
+        return error_set(e, ERR_INPUT, "unknown jail \"%.40s\": expected auto or none", want);
     out->seccomp = in_child(try_filter);
-    if (strcmp(want, "none") == 0) {
+    if (strcmp(want, "none") == 0)
         out->kind = JAIL_NONE;
-        describe(out);
-        return true;
-    }
-    bool installed = jail_bwrap() != NULL;
-    if (strcmp(want, "landlock") != 0)
+    if (strcmp(want, "auto") == 0 || strcmp(want, "bwrap") == 0) {
+        bool installed = jail_bwrap() != NULL;
         out->namespaces = installed && try_bwrap(said, sizeof said);
-    if (out->namespaces) {
-        out->kind = JAIL_BWRAP;
-    } else if (strcmp(want, "landlock") != 0) {
-        diagnose(out, installed, said);
+        if (out->namespaces)
+            out->kind = JAIL_BWRAP;
+        else
+            diagnose(out, installed, said);
     }
-    if (out->kind == JAIL_REFUSED && strcmp(want, "bwrap") != 0 && out->landlock > 0 &&
-        out->seccomp && in_child(try_landlock)) {
-        out->kind = JAIL_LANDLOCK;
-        out->chroot = in_child(try_chroot);
-    }
+    if (out->kind == JAIL_REFUSED)
+        out->kind = without_namespaces(want, out);
     describe(out);
     if (out->kind != JAIL_REFUSED)
         return true;
     return error_set(e, ERR_SYSTEM,
-                     "no jail works on this machine, and untrusted code is not run without one: "
-                     "%s%s%s%s. Landlock: %s.\nWith --jail none it runs with your own rights.",
-                     out->lacks, out->command[0] ? "; try: " : "", out->command,
-                     out->seccomp ? "" : "; no seccomp",
-                     out->landlock ? "there, but without seccomp or not working"
-                                   : "not in this kernel");
-}
-
-/* ---------------------------------------------------------------- a process of ours */
-
-static void say(char *text, size_t size, const char *what)
-{
-    size_t n = strlen(text);
-    snprintf(text + n, size - n, "%s%s", n ? ", " : "", what);
-}
-
-bool jail_confine(char *text, size_t size, struct error *e)
-{
-    static const struct {
-        int flags;
-        const char *text;
-    } spaces[] = {
-        {CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS, "user, net, ipc namespaces"},
-        {CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS, "net, ipc namespaces"},
-    };
-    bool some = false;
-    for (size_t i = 0; i < ARRAY_LEN(spaces) && !some; i++) {
-        if (unshare(spaces[i].flags) == 0) {
-            some = true;
-            say(text, size, spaces[i].text);
-        }
-    }
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        return error_sys(e, "cannot give up new privileges");
-    int abi = landlock_abi(), rules = abi ? landlock_new(abi, NULL) : -1;
-    if (rules >= 0 && landlock_enter(rules)) {
-        char what[40];
-        snprintf(what, sizeof what, "Landlock (ABI %d, no files)", abi);
-        say(text, size, what);
-        some = true;
-    }
-    if (rules >= 0)
-        close(rules);
-    if (!some)
-        return error_set(e, ERR_SYSTEM,
-                         "this process cannot be confined: no namespace can be made and the kernel "
-                         "has no Landlock; with --jail none it runs with your own rights");
-    jail_drop_capabilities();
-    say(text, size, "no capabilities");
-    const struct rlimit zero = {0, 0};
-    setrlimit(RLIMIT_CORE, &zero);
-    return true;
+                     "%s on this machine, and untrusted code is not run without a jail%s%s. "
+                     "Landlock: %s; seccomp: %s; change of root: %s.%s%s\n"
+                     "With --jail none it runs with your own rights.",
+                     strcmp(want, "auto") == 0 ? "no jail works" : "this jail does not work",
+                     out->lacks[0] ? ": " : "", out->lacks, out->landlock ? "yes" : "no",
+                     out->seccomp ? "yes" : "no", out->chroot ? "yes" : "no",
+                     out->command[0] ? " Try: " : "", out->command);
 }
