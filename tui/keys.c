@@ -78,7 +78,7 @@ uint32_t key_parse(const char *name)
     return n > 0 && len == n && cp > ' ' && cp != 0x7F && cp != 0xFFFD ? cp : K_NONE;
 }
 
-const char *key_name(uint32_t key, char out[24])
+const char *key_label(uint32_t key, char out[24])
 {
     const char *alt = key & K_ALT ? "Alt-" : "";
     uint32_t base = key & ~(uint32_t)(K_ALT | K_CTRL);
@@ -168,7 +168,7 @@ const char *keymap_key(const struct keymap *m, enum action a, char out[24])
     out[0] = '\0';
     for (int i = 0; i < m->n && !out[0]; i++)
         if (m->bindings[i].action == a)
-            key_name(m->bindings[i].key, out);
+            key_label(m->bindings[i].key, out);
     return out;
 }
 
@@ -242,7 +242,7 @@ static void keys_of(const struct keymap *m, enum action a, struct buf *out)
     for (int i = 0; i < m->n; i++)
         if (m->bindings[i].action == a) {
             char name[24];
-            buf_addf(out, "%s%s", first ? "" : " ", key_name(m->bindings[i].key, name));
+            buf_addf(out, "%s%s", first ? "" : " ", key_label(m->bindings[i].key, name));
             first = false;
         }
 }
@@ -267,7 +267,7 @@ void keymap_markdown(const struct keymap *m, struct buf *out)
         for (int j = 0; j < m->n; j++)
             if ((int)m->bindings[j].action == i) {
                 char name[24];
-                buf_addf(out, " `%s`", key_name(m->bindings[j].key, name));
+                buf_addf(out, " `%s`", key_label(m->bindings[j].key, name));
             }
         buf_addf(out, " | %s | %s |\n", actions[i].name, actions[i].help);
     }

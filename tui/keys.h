@@ -114,7 +114,7 @@ bool keymap_load(struct keymap *m, const char *path, struct error *e) WARN_UNUSE
 /* "a", "Ctrl-L", "Alt-Enter", "F5", "PgUp", "Space" ... K_NONE when it is no key. */
 uint32_t key_parse(const char *name);
 /* Its name; out: 24 bytes; returns out. */
-const char *key_name(uint32_t key, char out[24]);
+const char *key_label(uint32_t key, char out[24]);
 
 /* The help screen: a line for each action under its group's heading, from the map as it is. */
 void keymap_help(const struct keymap *m, struct buf *out);

@@ -83,12 +83,12 @@ static void test_names(void **state)
         char out[24];
         uint32_t k = key_parse(same[i]);
         assert_int_not_equal(k, K_NONE);
-        assert_string_equal(key_name(k, out), same[i]);
+        assert_string_equal(key_label(k, out), same[i]);
     }
     assert_int_equal(key_parse("ctrl-l"), K_CTRL | 'l');
     assert_int_equal(key_parse("Semicolon"), ';');
     char out[24];
-    assert_string_equal(key_name(';', out), ";");
+    assert_string_equal(key_label(';', out), ";");
     static const char *const bad[] = {"",     "ab",     "F0",    "F13",      "Ctrl-", "Ctrl-1",
                                       "Alt-", "Alt-xy", " ",     "\x7f",     "\xff",  "Ctrl-ab",
                                       "F1x",  "\033",   "Hyper", "Alt-Alt-x"};
