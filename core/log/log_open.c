@@ -33,7 +33,7 @@ static const char schema[] =
 
 /* External content: the index holds no second copy of the texts. */
 static const char schema_search[] =
-    "CREATE VIRTUAL TABLE search USING fts5(text, content='event', content_rowid='seq',"
+    "CREATE VIRTUAL TABLE search USING fts5(text, content='event', content_rowid='seq', columnsize=0,"
     " tokenize=\"unicode61 remove_diacritics 2\");";
 
 static bool exec(sqlite3 *db, const char *path, const char *sql, struct error *e,
