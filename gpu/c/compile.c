@@ -1,12 +1,16 @@
 #include "gpu/c/compile.h"
 
 #include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -23,6 +27,7 @@
 #define OBJECT       "kernel.so"
 #define STRIPPED     "stripped.so"
 #define INCLUDE_LINK "include"
+#define SCRATCH      "warploop-build-"
 
 /* Everything that changes what the compiler makes of a source. The last lines switch off what
  * distributions switch on each in their own way, so that a number means the same everywhere. */
@@ -113,6 +118,7 @@ struct build {
     char *include; /* the folder of the headers */
     size_t roots;
     char *scratch;
+    int lock;   /* on the scratch folder, or -1 */
     char *file; /* "candidate.c" */
     struct jail_path *see;
     size_t nsee;
@@ -193,17 +199,45 @@ static bool prepare_view(struct build *b, struct error *e)
     return true;
 }
 
+/* Scratch folders are locked while they are used. One that can be locked belongs to a build that
+ * was killed, and goes. */
+static void sweep(const char *base)
+{
+    DIR *d = opendir(base);
+    for (struct dirent *de; d && (de = readdir(d));) {
+        if (strncmp(de->d_name, SCRATCH, sizeof SCRATCH - 1) != 0)
+            continue;
+        char *path = fs_join(base, de->d_name);
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        struct stat st;
+        if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+            time(NULL) - st.st_mtime > 60 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            fs_remove_tree(path);
+        if (fd >= 0)
+            close(fd);
+        free(path);
+    }
+    if (d)
+        closedir(d);
+}
+
 static bool prepare_scratch(struct build *b, struct error *e)
 {
     const char *tmp = getenv("TMPDIR");
     const char *base = b->root ? b->root : tmp && tmp[0] == '/' ? tmp : "/tmp";
-    char *path = xasprintf("%s/warploop-build-XXXXXX", base);
+    if (!b->c->swept)
+        sweep(base);
+    b->c->swept = true;
+    char *path = xasprintf("%s/" SCRATCH "XXXXXX", base);
     b->scratch = mkdtemp(path);
     if (!b->scratch) {
         error_sys(e, "cannot make a scratch folder in %s (set TMPDIR to choose another)", base);
         free(path);
         return false;
     }
+    b->lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (b->lock < 0 || flock(b->lock, LOCK_EX | LOCK_NB) != 0)
+        return error_sys(e, "cannot lock the scratch folder %s", path);
     const struct jail_path *inc = &b->see[b->nsee - 1];
     char *link = fs_join(b->scratch, INCLUDE_LINK);
     bool ok = symlink(b->c->jail.kind == JAIL_BWRAP ? inc->as : inc->path, link) == 0 ||
@@ -231,6 +265,8 @@ static void finish(struct build *b)
 {
     if (b->scratch)
         fs_remove_tree(b->scratch);
+    if (b->lock >= 0)
+        close(b->lock);
     free(b->scratch);
     free(b->root);
     free(b->include);
@@ -442,7 +478,8 @@ static bool check_object(struct build *b)
     struct buf linked = {0};
     char why[600];
     bool ok = fetch(b, OBJECT, &linked, &e) || infra(b, &e);
-    if (ok && !elfcheck(linked.s, linked.len, ENTRY, why, sizeof why))
+    if (ok && !elfcheck(linked.s, linked.len, ENTRY, strcmp(b->r->role, "reference") == 0, why,
+                        sizeof why))
         ok = verdict(b, COMPILE_RULE, "%s", why);
     buf_free(&linked);
     return ok;
@@ -497,7 +534,7 @@ static bool strip_and_count(struct build *b)
 
 void compile(struct compiler *c, const struct compile_request *r, struct compile_result *out)
 {
-    struct build b = {.c = c, .r = r, .out = out, .started = clock_mono_ns()};
+    struct build b = {.c = c, .r = r, .out = out, .started = clock_mono_ns(), .lock = -1};
     *out = (struct compile_result){0};
     b.deadline = b.started + r->timeout_ns;
     absent(&b, "the kernel was not built");

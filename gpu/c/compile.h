@@ -20,6 +20,7 @@ struct compiler {
     struct jail_report jail;
     char want[16]; /* the jail that was asked for */
     bool ready;
+    bool swept; /* what killed builds left behind was removed */
 };
 
 struct compile_request {

@@ -46,6 +46,7 @@ struct object {
     Elf64_Ehdr eh;
     Elf64_Phdr ph[SEGMENTS_MAX];
     size_t nph;
+    bool allocates;
     char *message;
     size_t size;
 };
@@ -133,6 +134,16 @@ bool elfcheck_may_import(const char *name)
     if (strncmp(name, "_ZGV", 4) == 0) {
         const char *base = strchr(name + 4, '_');
         return base && strncmp(base + 1, "_ZGV", 4) != 0 && elfcheck_may_import(base + 1);
+    }
+    return false;
+}
+
+static bool allocates(const char *name)
+{
+    static const char *const names[] = {"malloc", "calloc", "realloc", "free", "aligned_alloc"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(name, names[i]) == 0)
+            return true;
     }
     return false;
 }
@@ -742,7 +753,7 @@ static bool dynamic_symbol(struct object *o, const Elf64_Sym *y, const char *nam
     if (!check_kind(o, y, name))
         return false;
     if (y->st_shndx == SHN_UNDEF) {
-        if (!elfcheck_may_import(name))
+        if (!elfcheck_may_import(name) && !(o->allocates && allocates(name)))
             return refuse(o,
                           "the kernel calls %s, which is not allowed: a kernel may call the "
                           "functions of libm and memcpy, memmove, memset, memcmp, memchr, "
@@ -784,9 +795,11 @@ static bool check_symbols(struct object *o, const struct dynamic *d, const Elf64
     return each_symbol(o, symtab, static_symbol, NULL);
 }
 
-bool elfcheck(const void *bytes, size_t n, const char *exported, char *message, size_t size)
+bool elfcheck(const void *bytes, size_t n, const char *exported, bool may_allocate, char *message,
+              size_t size)
 {
-    struct object o = {.b = bytes, .n = n, .message = message, .size = size};
+    struct object o = {
+        .b = bytes, .n = n, .allocates = may_allocate, .message = message, .size = size};
     struct dynamic d = {0};
     Elf64_Shdr dynsym, symtab;
     uint64_t used = 0;

@@ -12,8 +12,10 @@
 #define ELFCHECK_MEMORY_MAX (256u << 20)
 
 /* True when the object (unstripped, as linked) keeps to the rules and exports `exported` and
- * nothing else. Else the message says which rule it breaks and what to do instead. */
-bool elfcheck(const void *bytes, size_t n, const char *exported, char *message, size_t size);
+ * nothing else. `may_allocate`: it may call malloc and free too (a task's float64 reference). Else
+ * the message says which rule it breaks and what to do instead. */
+bool elfcheck(const void *bytes, size_t n, const char *exported, bool may_allocate, char *message,
+              size_t size);
 
 /* True for a function that a kernel may import. */
 bool elfcheck_may_import(const char *name);

@@ -66,7 +66,7 @@ const char *jail_bwrap(void)
 /* All that the child needs, made before the fork: after it only async-signal-safe calls. */
 struct launch {
     char *const *argv; /* of the program, or of bwrap with the program at its end */
-    char *const *env;
+    char *const *env;  /* NULL: empty (bwrap sets that of the program) */
     const struct jail_limits *limits;
     rlim_t processes;
     struct seccomp_program filter;
@@ -114,7 +114,8 @@ static _Noreturn void become(const struct launch *l)
     }
     if (l->filter_self && !seccomp_enter(&l->filter))
         _exit(125);
-    execve(l->argv[0], l->argv, l->env);
+    static char *const nothing[] = {NULL};
+    execve(l->argv[0], l->argv, l->env ? l->env : nothing);
     _exit(126);
 }
 
@@ -258,12 +259,11 @@ static bool start_bwrap(const struct jail_spec *s, char *const argv[], struct la
                         struct jail_proc *p, struct error *e)
 {
     struct args a = {0};
-    char *none[] = {NULL};
     bwrap_args(s, argv, &a);
     l->argv = a.v;
-    l->env = none;
     l->filter_fd = seccomp_program_fd(&l->filter);
     bool ok = l->filter_fd >= 0 ? spawn(l, p, e) : error_sys(e, "cannot hand over the filter");
+    l->argv = NULL;
     args_free(&a);
     return ok;
 }
@@ -293,21 +293,15 @@ static bool start_plain(const struct jail_spec *s, char *const argv[], struct la
     l->root = root;
     l->chdir = s->scratch ? s->scratch + rootlen : NULL;
     l->argv = argv;
-    char *none[] = {NULL};
-    char **env = NULL;
-    size_t n = 0, cap = 0;
-    for (size_t i = 0; s->env && s->env[i]; i++) {
-        VEC_ROOM(env, n, cap);
-        env[n++] = xstrdup(s->env[i]);
-    }
-    VEC_ROOM(env, n, cap);
-    env[n] = NULL;
-    l->env = env ? env : none;
     l->filter_self = true;
+    struct args env = {0};
+    for (size_t i = 0; s->env && s->env[i]; i++)
+        arg(&env, s->env[i]);
+    arg_end(&env);
+    l->env = env.v;
     ok = ok && spawn(l, p, e);
-    for (size_t i = 0; i < n; i++)
-        free(env[i]);
-    free(env);
+    l->env = NULL;
+    args_free(&env);
     return ok;
 }
 

@@ -195,25 +195,25 @@ bool seccomp_enter(const struct seccomp_program *p)
            syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) == 0;
 }
 
-static bool enter_once(bool made, struct seccomp_program *p, struct error *e)
-{
-    bool ok = made;
-    if (ok && !seccomp_enter(p))
-        ok = error_sys(e, "cannot put the system call filter in force");
-    seccomp_program_free(p);
-    return ok;
-}
-
 bool seccomp_lock_timed_child(int go_fd, struct error *e)
 {
     struct seccomp_program p;
-    return enter_once(seccomp_timed_child(go_fd, &p, e), &p, e);
+    if (!seccomp_timed_child(go_fd, &p, e))
+        return false;
+    if (seccomp_enter(&p))
+        return true; /* the program stays allocated: freeing it could make a call that kills */
+    error_sys(e, "cannot put the system call filter in force");
+    seccomp_program_free(&p);
+    return false;
 }
 
 bool seccomp_lock_executor(struct error *e)
 {
     struct seccomp_program p;
-    return enter_once(seccomp_executor(&p, e), &p, e);
+    bool ok = seccomp_executor(&p, e) &&
+              (seccomp_enter(&p) || error_sys(e, "cannot put the system call filter in force"));
+    seccomp_program_free(&p);
+    return ok;
 }
 
 int seccomp_program_fd(const struct seccomp_program *p)

@@ -55,7 +55,7 @@ static bool check(const struct buf *b, char *message, size_t size)
     /* A copy of exactly that size, so that a sanitizer sees any read beyond it. */
     unsigned char *copy = xmalloc(b->len ? b->len : 1);
     memcpy(copy, b->s, b->len);
-    bool ok = elfcheck(copy, b->len, "warploop_call", message, size);
+    bool ok = elfcheck(copy, b->len, "warploop_call", false, message, size);
     free(copy);
     return ok;
 }
@@ -259,6 +259,23 @@ static void test_built(void **state)
     }
 }
 
+static void test_reference(void **state)
+{
+    (void)state;
+    static const char text[] = "extern void *malloc(unsigned long); extern void free(void *);\n"
+                               "__attribute__((visibility(\"default\"))) void warploop_call(const "
+                               "int *d, void *const *b)\n"
+                               "{ double *t = malloc(8ul * d[0]); t[d[0] - 1] = 1; *(double "
+                               "*volatile *)b[0] = t; free(t); "
+                               "}\n";
+    struct buf b = {0};
+    char message[600];
+    build(text, LINK, &b);
+    refused(&b, "which is not allowed");
+    assert_true(elfcheck(b.s, b.len, "warploop_call", true, message, sizeof message));
+    buf_free(&b);
+}
+
 /* A read beyond the file would be seen by a sanitizer, or fault. */
 static void test_damaged(void **state)
 {
@@ -381,8 +398,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),           cmocka_unit_test(test_forged_headers),
         cmocka_unit_test(test_forged_dynamic), cmocka_unit_test(test_forged_symbols),
-        cmocka_unit_test(test_built),          cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_imports),        cmocka_unit_test(test_disasm),
+        cmocka_unit_test(test_built),          cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_damaged),        cmocka_unit_test(test_imports),
+        cmocka_unit_test(test_disasm),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
