@@ -9,9 +9,6 @@
 #define MAX_FILE (256 * 1024)
 #define MAX_LINE 190 /* inih reads no more at once and would split a longer one */
 
-/* A build that was not linked with inih still runs, on the built-in theme and keys. */
-#pragma weak ini_parse_stream
-
 struct reading {
     config_fn *fn;
     void *ctx;
@@ -61,8 +58,6 @@ static bool long_line(const char *path, const char *text, const char *at, struct
 
 bool config_read(const char *path, config_fn *fn, void *ctx, struct error *e)
 {
-    if (!ini_parse_stream)
-        return error_set(e, ERR_SYSTEM, "%s: this program was built without inih", path);
     struct buf text = {0};
     if (!fs_read(path, MAX_FILE, &text, e)) {
         buf_free(&text);

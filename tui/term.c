@@ -48,7 +48,7 @@ struct term {
     int saved[3]; /* the real descriptors 1 and 2; -1: was no terminal, left alone */
     struct termios cooked;
     struct sigaction old_signal[5], old_crash[5];
-    char name[100];
+    char name[120];
     enum glyphs glyphs;
     int colours; /* 0: none */
     bool has_default_colours, modern;
