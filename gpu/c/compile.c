@@ -147,7 +147,10 @@ static bool put(struct build *b, const char *name, const struct buf *text)
     struct error e = {0};
     char *path = fs_join(b->scratch, name);
     FILE *f = fopen(path, "we");
-    bool ok = f && fwrite(buf_str(text), 1, text->len, f) == text->len;
+    /* __TIMESTAMP__ is the time of the file: the same source must give the same bytes. */
+    static const struct timespec epoch[2] = {{0, 0}, {0, 0}};
+    bool ok = f && fwrite(buf_str(text), 1, text->len, f) == text->len && fflush(f) == 0 &&
+              futimens(fileno(f), epoch) == 0;
     if (f && fclose(f) != 0)
         ok = false;
     if (!ok) {

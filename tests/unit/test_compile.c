@@ -162,6 +162,23 @@ static void test_honest(void **state)
     buf_free(&first);
 }
 
+static void test_same_bytes(void **state)
+{
+    (void)state;
+    struct compiler c = {0};
+    struct compile_result first, later;
+    compile_fixture(&c, jails[0], "timestamps", 60 * SECOND, &first);
+    sleep(2);
+    compile_fixture(&c, jails[njails - 1], "timestamps", 60 * SECOND, &later);
+    assert_int_equal(first.verdict, COMPILE_OK);
+    assert_int_equal(later.verdict, COMPILE_OK);
+    assert_int_equal(first.object.len, later.object.len);
+    assert_memory_equal(first.object.s, later.object.s, first.object.len);
+    compile_result_free(&first);
+    compile_result_free(&later);
+    compiler_free(&c);
+}
+
 /* ---------------------------------------------------------------- the hostile ones */
 
 struct hostile {
@@ -625,11 +642,12 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_honest),        cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_pragmas),       cmocka_unit_test(test_timeout),
-        cmocka_unit_test(test_secret_file),   cmocka_unit_test(test_concurrent),
-        cmocka_unit_test(test_damaged_cache), cmocka_unit_test(test_bad_requests),
-        cmocka_unit_test(test_program),       cmocka_unit_test(test_program_killed),
+        cmocka_unit_test(test_honest),         cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_hostile),        cmocka_unit_test(test_pragmas),
+        cmocka_unit_test(test_timeout),        cmocka_unit_test(test_secret_file),
+        cmocka_unit_test(test_concurrent),     cmocka_unit_test(test_damaged_cache),
+        cmocka_unit_test(test_bad_requests),   cmocka_unit_test(test_program),
+        cmocka_unit_test(test_program_killed),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
