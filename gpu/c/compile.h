@@ -26,7 +26,7 @@ struct compiler {
 struct compile_request {
     const char *task; /* [a-z0-9_-]+; its header is TASK.h */
     const char *role; /* candidate, baseline or reference; its file is ROLE.c */
-    const char *jail; /* auto, none; for tests also bwrap, landlock */
+    const char *jail; /* auto, none; for tests also bwrap, landlock, chroot */
     const char *const *headers;
     size_t nheaders;
     const struct buf *source, *header, *shim; /* borrowed */

@@ -103,10 +103,13 @@ static _Noreturn void become(const struct launch *l)
     if ((l->root && (chroot(l->root) != 0 || chdir("/") != 0)) ||
         (l->chdir && chdir(l->chdir) != 0))
         _exit(125);
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        _exit(125);
-    if (l->filter_self)
+    /* Not for bwrap, which does all this inside and may need privileges of its own to begin with
+     * (a set-user-id bit, an AppArmor profile). */
+    if (l->filter_self) {
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+            _exit(125);
         jail_drop_capabilities();
+    }
     if (l->rules >= 0) {
         if (!landlock_enter(FD_RULES))
             _exit(125);
