@@ -1,7 +1,6 @@
 #include "tui/term.h"
 
 #include <errno.h>
-#include <execinfo.h>
 #include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -25,12 +24,12 @@
 #include "core/base/buf.h"
 #include "core/base/mem.h"
 #include "core/base/text.h"
+#include "tui/crash.h"
 
 #define ESC_DELAY_MS 25
 #define PASTE_GAP_MS 200 /* a paste whose end does not come within this is taken as it is */
 #define MAX_PASTE    (1024 * 1024)
 #define MAX_COPY     (64 * 1024)
-#define MAX_STRAY    (8 * 1024) /* of what was printed meanwhile, shown at the end */
 #define CODE_PASTE   (KEY_MAX + 1)
 #define CODE_PASTED  (KEY_MAX + 2)
 #define SYNC_BEGIN   "\033[?2026h"
@@ -47,7 +46,7 @@ struct term {
     int stray;    /* memory file that catches what others print */
     int saved[3]; /* the real descriptors 1 and 2; -1: was no terminal, left alone */
     struct termios cooked;
-    struct sigaction old_signal[5], old_crash[5];
+    struct sigaction old_signal[5];
     char name[120];
     enum glyphs glyphs;
     int colours; /* 0: none */
@@ -61,85 +60,8 @@ struct term {
     size_t line_cap;
 };
 
-/* ------------------------------------------------------------------- crash, in any thread */
-
-/* What the handler needs; it may only touch this. */
-static struct {
-    volatile sig_atomic_t live;
-    int tty, stray;
-    struct termios cooked;
-} crash;
-
-static const int crash_signals[5] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 /* Those for which curses installs handlers of its own: undone, they belong to the program. */
 static const int curses_signals[5] = {SIGINT, SIGTERM, SIGTSTP, SIGWINCH, SIGQUIT};
-
-static const char reset_all[] =
-    "\033[?2026l\033[?1006l\033[?1003l\033[?1002l\033[?1000l\033[?1004l\033[?2004l\033[0m\033(B"
-    "\033[?1l\033>\033[?25h\033[?1049l\r\n";
-
-/* Write all or give up; async-signal-safe. */
-static bool write_all(int fd, const char *s, size_t n)
-{
-    while (n > 0) {
-        ssize_t w = write(fd, s, n);
-        if (w < 0 && errno == EAGAIN) {
-            struct pollfd p = {fd, POLLOUT, 0};
-            if (poll(&p, 1, -1) < 0 && errno != EINTR)
-                return false;
-        } else if (w < 0 && errno != EINTR) {
-            return false;
-        } else if (w > 0) {
-            s += w;
-            n -= (size_t)w;
-        }
-    }
-    return true;
-}
-
-static void on_crash(int sig)
-{
-    int saved = errno;
-    if (crash.live) {
-        crash.live = 0;
-        if (write_all(crash.tty, reset_all, sizeof reset_all - 1))
-            tcsetattr(crash.tty, TCSANOW, &crash.cooked);
-        char part[512];
-        off_t end = lseek(crash.stray, 0, SEEK_END);
-        for (off_t at = end > MAX_STRAY ? end - MAX_STRAY : 0; at < end;) {
-            ssize_t n = pread(crash.stray, part, sizeof part, at);
-            if (n <= 0 || !write_all(crash.tty, part, (size_t)n))
-                break;
-            at += n;
-        }
-        void *frames[24];
-        backtrace_symbols_fd(frames, backtrace(frames, 24), crash.tty);
-    }
-    errno = saved;
-    signal(sig, SIG_DFL);
-    raise(sig);
-}
-
-static void crash_install(struct term *t)
-{
-    void *frames[2];
-    backtrace(frames, 2); /* loads what it needs now, not in the handler */
-    crash.tty = t->tty;
-    crash.stray = t->stray;
-    crash.cooked = t->cooked;
-    crash.live = 1;
-    struct sigaction sa = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK | SA_NODEFER};
-    sigemptyset(&sa.sa_mask);
-    for (size_t i = 0; i < ARRAY_LEN(crash_signals); i++)
-        sigaction(crash_signals[i], &sa, &t->old_crash[i]);
-}
-
-static void crash_remove(struct term *t)
-{
-    crash.live = 0;
-    for (size_t i = 0; i < ARRAY_LEN(crash_signals); i++)
-        sigaction(crash_signals[i], &t->old_crash[i], NULL);
-}
 
 /* ------------------------------------------------------------------------- begin and end */
 
@@ -242,7 +164,7 @@ static void set_modes(struct term *t)
     if (early != ERR)
         ungetch(early);
     if (t->modern)
-        write_all(t->tty, MODES_ON, strlen(MODES_ON));
+        tty_write(t->tty, MODES_ON, strlen(MODES_ON));
 }
 
 /* Point 1 and 2 at the memory file where they are the terminal. */
@@ -277,7 +199,7 @@ static void release_strays(struct term *t, bool show)
     ssize_t n = pread(t->stray, raw_text, sizeof raw_text, end > MAX_STRAY ? end - MAX_STRAY : 0);
     struct buf b = {0};
     text_sanitise(&b, raw_text, n > 0 ? (size_t)n : 0, 8);
-    write_all(2, buf_str(&b), b.len);
+    tty_write(2, buf_str(&b), b.len);
     buf_free(&b);
 }
 
@@ -348,7 +270,7 @@ struct term *term_init(const struct term_opts *o, struct error *e)
         free_term(t);
         return NULL;
     }
-    crash_install(t);
+    crash_install(t->tty, t->stray, &t->cooked);
     set_modes(t);
     catch_strays(t);
     t->last = grid_new(LINES, COLS, t->glyphs);
@@ -363,7 +285,7 @@ struct term *term_init(const struct term_opts *o, struct error *e)
 static void leave_screen(struct term *t)
 {
     if (t->modern)
-        write_all(t->tty, MODES_OFF, strlen(MODES_OFF));
+        tty_write(t->tty, MODES_OFF, strlen(MODES_OFF));
     curs_set(1);
     endwin();
     tcsetattr(t->tty, TCSADRAIN, &t->cooked);
@@ -375,7 +297,7 @@ static void come_back(struct term *t)
     raw(); /* whatever another program did to the line discipline */
     curs_set(t->last->cursor_y >= 0);
     if (t->modern)
-        write_all(t->tty, MODES_ON, strlen(MODES_ON));
+        tty_write(t->tty, MODES_ON, strlen(MODES_ON));
     term_check_size(t);
     t->repaint = true;
     t->resized = true;
@@ -387,7 +309,7 @@ void term_end(struct term *t)
         return;
     if (!t->gone)
         leave_screen(t);
-    crash_remove(t);
+    crash_remove();
     release_strays(t, !t->gone);
     free_term(t);
 }
@@ -582,7 +504,7 @@ static void send_frame(struct term *t, size_t head)
     t->bytes.len = (size_t)got;
     if (head > 0)
         buf_adds(&t->bytes, SYNC_END);
-    if (!write_all(t->tty, t->bytes.s, t->bytes.len))
+    if (!tty_write(t->tty, t->bytes.s, t->bytes.len))
         t->gone = true;
 }
 
@@ -817,6 +739,14 @@ void term_suspend(struct term *t)
     come_back(t);
 }
 
+void term_continue(struct term *t)
+{
+    if (t->gone)
+        return;
+    endwin();
+    come_back(t);
+}
+
 static void exec_on(int tty, char *const argv[])
 {
     setpgid(0, 0);
@@ -866,7 +796,7 @@ int term_run(struct term *t, char *const argv[])
 
 void term_bell(struct term *t)
 {
-    if (!t->gone && !write_all(t->tty, "\a", 1))
+    if (!t->gone && !tty_write(t->tty, "\a", 1))
         t->gone = true;
 }
 
@@ -887,7 +817,7 @@ bool term_copy(struct term *t, const char *text, size_t n)
         buf_addc(&b, i + 2 < n ? digits[v & 63] : '=');
     }
     buf_addc(&b, '\a');
-    if (!write_all(t->tty, b.s, b.len))
+    if (!tty_write(t->tty, b.s, b.len))
         t->gone = true;
     buf_free(&b);
     return !t->gone;

@@ -67,6 +67,8 @@ const char *term_pasted(const struct term *t, size_t *n);
 
 /* Ctrl-Z: give the terminal back, stop the process group, and come back repainting. */
 void term_suspend(struct term *t);
+/* After a SIGCONT that was not ours (somebody stopped us from outside): take the screen again. */
+void term_continue(struct term *t);
 /* Run a program on the terminal ($EDITOR) and wait for it; its exit status, -1 when it could not be
  * started. argv ends with NULL. */
 int term_run(struct term *t, char *const argv[]);
