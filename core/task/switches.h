@@ -21,18 +21,26 @@ struct config {
 };
 
 struct config config_default(const struct task *t);
-/* requires and excludes hold, tunables have allowed values. */
+/* The bit of a move and those of all that it requires, directly or not. */
+uint64_t config_closure(const struct task *t, size_t move);
+/* requires and excludes (either way) hold, tunables have allowed values. */
 bool config_valid(const struct task *t, const struct config *c);
 bool config_applies(const struct task *t, const struct config *c, size_t tunable);
 /* Tunables that do not apply set to their defaults, so that equal text means equal config. */
 void config_normalise(const struct task *t, struct config *c);
+/* Every move that is on and every tunable that applies, or "start". */
 char *config_text(const struct task *t, const struct config *c); /* caller frees */
-bool config_parse(const struct task *t, const char *text, struct config *c, struct error *e);
+/* Reads such a text back (in any order, tunables at their defaults may be left out); *c is valid and
+ * normalised. ERR_INPUT names the word that is wrong. */
+bool config_parse(const struct task *t, const char *text, struct config *c, struct error *e)
+    WARN_UNUSED;
 
-/* The plain source of a configuration: conditionals that mention only switches and tunables are
+/* The plain source of a configuration, appended to out: conditionals (#if, #ifdef, #ifndef, #elif,
+ * #else, #endif, written without a space after #) that mention only switches and tunables are
  * decided and removed, #define lines of tunables rewritten or dropped, all else kept byte for byte.
- * A mixed or malformed conditional is an error with the line. Works on any language whose
- * conditional lines begin with #if. Pure. */
+ * A mixed or malformed conditional, and a switch in any other directive, is an error with the line.
+ * Works on any language whose conditional lines begin with #if; comments and strings are not looked
+ * at. Pure. */
 bool switches_resolve(const struct task *t, const char *source, const struct config *c,
                       struct buf *out, struct error *e) WARN_UNUSED;
 

@@ -13,6 +13,15 @@
 #include "core/base/error.h"
 #include "core/base/hash.h"
 
+/* Limits, those of the wire to warploop-bench. */
+#define TASK_MAX_DIMS     16
+#define TASK_MAX_BUFFERS  24 /* tensors and workspaces */
+#define TASK_MAX_RANK     8
+#define TASK_MAX_SHAPES   96
+#define TASK_MAX_FAMILIES 48
+#define TASK_MAX_BYTES    ((int64_t)4 << 30) /* all buffers of one shape, outputs in float64 */
+#define TASK_MAX_SOURCE   ((size_t)1 << 20)
+
 enum param_kind { PARAM_DIM, PARAM_SCALAR, PARAM_INPUT, PARAM_OUTPUT, PARAM_WORKSPACE };
 
 struct param {
@@ -58,6 +67,11 @@ struct task_backend {
     int64_t call_ms;
 };
 
+/* A source that must not pass: `task check` proves it (core/task/selfcheck.h). */
+struct cheat {
+    char *name, *source; /* source: the text */
+};
+
 struct constant {
     char *name;
     int64_t value;
@@ -74,6 +88,7 @@ struct task {
     cJSON *families;            /* checked array, as in the file */
     struct task_backend c;
     double margin, max_shape_loss, target; /* target NaN: none */
+    struct cheat *cheats;       size_t ncheats;
     struct buf text;            /* task.json as read */
     struct hash hash;           /* of task.json and every source it names: the task's identity */
 };
