@@ -87,6 +87,9 @@ bool inbox_list(struct log *log, struct command **cmds, size_t *n, struct error 
 void inbox_free(struct command *cmds, size_t n);
 bool inbox_done(struct log *log, int64_t id, struct error *e);
 
+/* The last moment up to `seq` at which no call was open and no effect in flight: where a fork may
+ * be cut without anything half done in it. 0 when there was none. */
+bool log_safe_point(struct log *log, int64_t seq, int64_t *safe, struct error *e) WARN_UNUSED;
 /* Copy events 1..upto and the blobs they name into a new file at `to`, written beside and renamed
  * into place (fork). */
 bool log_fork(const char *from, int64_t upto, const char *to, struct error *e) WARN_UNUSED;

@@ -100,6 +100,31 @@ static bool fork_into(struct log *from, int64_t upto, const char *tmp, struct er
     return ok;
 }
 
+struct safe_point {
+    int64_t open, safe; /* calls and effects begun and not closed */
+};
+
+static bool look_for_safe(void *ctx, const struct event *ev)
+{
+    struct safe_point *p = ctx;
+    if (ev->kind == EV_CALL || ev->kind == EV_EFFECT)
+        p->open++;
+    if (ev->kind == EV_CALL_DONE || ev->kind == EV_EFFECT_DONE || ev->kind == EV_INTERRUPTED)
+        p->open--;
+    if (p->open <= 0)
+        p->safe = ev->seq;
+    return true;
+}
+
+bool log_safe_point(struct log *log, int64_t seq, int64_t *safe, struct error *e)
+{
+    struct safe_point p = {0, 0};
+    if (seq > 0 && !log_each(log, 0, seq, false, look_for_safe, &p, e))
+        return false;
+    *safe = p.safe;
+    return true;
+}
+
 static void unlink_all(const char *path)
 {
     static const char *const endings[] = {"", "-wal", "-shm", "-journal"};

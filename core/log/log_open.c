@@ -180,23 +180,37 @@ static bool check_header(struct log *log, struct error *e)
     return true;
 }
 
+/* A file that another host left in WAL mode cannot even be read where shared memory is not to be
+ * had; under an exclusive lock SQLite needs none, and can turn it back. */
+static bool leave_wal(struct log *log)
+{
+    struct buf got = {0};
+    bool ok = sqlite3_exec(log->db, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL) ==
+                  SQLITE_OK &&
+              pragma(log->db, "PRAGMA journal_mode=TRUNCATE", &got) &&
+              strcmp(buf_str(&got), "truncate") == 0;
+    buf_free(&got);
+    /* The lock goes with the first read after the mode is normal again. */
+    return ok && sqlite3_exec(log->db, "PRAGMA locking_mode=NORMAL; SELECT 1 FROM sqlite_master",
+                              NULL, NULL, NULL) == SQLITE_OK;
+}
+
+static bool is_busy(struct log *log)
+{
+    return (sqlite3_errcode(log->db) & 0xff) == SQLITE_BUSY;
+}
+
 static bool set_journal(struct log *log, struct error *e)
 {
     struct buf now = {0}, got = {0};
     bool wal = shared_memory_works(log->path);
     bool ok = pragma(log->db, "PRAGMA journal_mode", &now);
-    if (ok && strcmp(buf_str(&now), wal ? "wal" : "truncate") == 0)
-        goto done;
-    if (ok && wal && pragma(log->db, "PRAGMA journal_mode=WAL", &got) &&
-        strcmp(buf_str(&got), "wal") == 0)
-        goto done;
-    ok = (sqlite3_errcode(log->db) & 0xff) != SQLITE_BUSY;
-    buf_clear(&got);
-    /* A file that another host left in WAL mode is turned back under an exclusive lock, for which
-     * no shared memory is needed. */
-    ok = ok && pragma(log->db, "PRAGMA journal_mode=TRUNCATE", &got) &&
-         strcmp(buf_str(&got), "truncate") == 0;
-done:
+    bool in_wal = strcmp(buf_str(&now), "wal") == 0;
+    ok = ok && strcmp(buf_str(&now), wal ? "wal" : "truncate") == 0;
+    if (!ok && wal && !in_wal)
+        ok = pragma(log->db, "PRAGMA journal_mode=WAL", &got) && strcmp(buf_str(&got), "wal") == 0;
+    if (!ok && !is_busy(log))
+        ok = leave_wal(log);
     buf_free(&now);
     buf_free(&got);
     return ok || log_sql_error(log, e, "set up the journal of");
@@ -216,17 +230,24 @@ static bool read_last(struct log *log, struct error *e)
     return rc == SQLITE_ROW || rc == SQLITE_DONE || log_sql_error(log, e, "read");
 }
 
-/* On media that cannot be written there is no place for the shared memory of WAL; with nothing in a
- * -wal file the run's file itself is complete and cannot change. */
-static bool is_immutable(const char *path)
+/* Whether the run's file itself is all there is of it. */
+static bool is_complete(const char *path)
 {
-    char *copy = xstrdup(path), *wal = xasprintf("%s-wal", path);
+    char *wal = xasprintf("%s-wal", path), *journal = xasprintf("%s-journal", path);
     struct stat st;
-    bool writable = access(dirname(copy), W_OK) == 0;
-    bool pending = stat(wal, &st) == 0 && st.st_size > 0;
-    free(copy);
+    bool pending = (stat(wal, &st) == 0 && st.st_size > 0) ||
+                   (stat(journal, &st) == 0 && st.st_size > 0);
     free(wal);
-    return !writable && !pending;
+    free(journal);
+    return !pending;
+}
+
+static bool folder_writable(const char *path)
+{
+    char *copy = xstrdup(path);
+    bool writable = access(dirname(copy), W_OK) == 0;
+    free(copy);
+    return writable;
 }
 
 static char *uri_of(const char *path, const char *query)
@@ -243,7 +264,7 @@ static char *uri_of(const char *path, const char *query)
     return buf_take(&b);
 }
 
-static bool connect_db(struct log *log, struct error *e)
+static bool connect_db(struct log *log, bool immutable, struct error *e)
 {
     struct stat st;
     if (stat(log->path, &st) != 0) {
@@ -254,9 +275,9 @@ static bool connect_db(struct log *log, struct error *e)
     }
     if (!S_ISREG(st.st_mode))
         return error_set(e, ERR_CORRUPT, "%s is not a file, so it is no run", log->path);
-    const char *query = !log->readonly            ? "?mode=rw"
-                        : is_immutable(log->path) ? "?mode=ro&immutable=1"
-                                                  : "?mode=ro";
+    const char *query = !log->readonly ? "?mode=rw"
+                        : immutable    ? "?mode=ro&immutable=1"
+                                       : "?mode=ro";
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI |
                 (log->readonly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
     char *uri = uri_of(log->path, query);
@@ -271,9 +292,33 @@ static bool connect_db(struct log *log, struct error *e)
     return true;
 }
 
+/* A complete file on a medium that cannot be written, or without shared memory, is read as one that
+ * does not change: there is no place beside it for what WAL needs. */
+static bool open_checked(struct log *log, struct error *e)
+{
+    bool complete = log->readonly && is_complete(log->path);
+    if (!connect_db(log, complete && !folder_writable(log->path), e))
+        return false;
+    struct buf first = {0};
+    bool readable = pragma(log->db, "PRAGMA schema_version", &first);
+    buf_free(&first);
+    int rc = readable ? SQLITE_OK : sqlite3_extended_errcode(log->db);
+    bool no_memory = (rc & 0xff) == SQLITE_CANTOPEN || rc == SQLITE_IOERR_SHMMAP ||
+                     rc == SQLITE_IOERR_SHMOPEN || rc == SQLITE_IOERR_SHMLOCK;
+    if (no_memory && !log->readonly && !sqlite3_db_readonly(log->db, "main"))
+        leave_wal(log);
+    if (no_memory && complete) {
+        sqlite3_close(log->db);
+        log->db = NULL;
+        if (!connect_db(log, true, e))
+            return false;
+    }
+    return check_header(log, e);
+}
+
 static bool set_up(struct log *log, struct error *e)
 {
-    if (!connect_db(log, e) || !check_header(log, e))
+    if (!open_checked(log, e))
         return false;
     if (!log->readonly) {
         if (sqlite3_db_readonly(log->db, "main") == 1)

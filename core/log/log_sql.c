@@ -68,7 +68,7 @@ bool log_db_error(sqlite3 *db, const char *path, int64_t needed, struct error *e
                          doing, path, why);
     if (rc == SQLITE_READONLY || rc == SQLITE_PERM ||
         (io && (sys == EROFS || sys == EACCES || sys == EPERM)) ||
-        (rc == SQLITE_CANTOPEN && sys == 0))
+        (rc == SQLITE_CANTOPEN && (sys == 0 || sys == ENOENT))) /* a -wal or -shm not to be made */
         return error_set(e, ERR_READONLY,
                          "cannot %s %s: the file or its folder cannot be written (%s); copy the run "
                          "(its -wal file too) to a folder of your own",

@@ -150,6 +150,28 @@ bool log_append(struct log *log, struct event *ev, struct error *e)
     return false;
 }
 
+static int64_t stored_seq(struct log *log)
+{
+    sqlite3_stmt *st = log_stmt(log, STMT_LAST, NULL);
+    int64_t seq = st && sqlite3_step(st) == SQLITE_ROW ? sqlite3_column_int64(st, 0) : -1;
+    sqlite3_reset(st);
+    return seq;
+}
+
+/* COMMIT failed. With a TRUNCATE journal that may be after the point of no return (the journal is
+ * empty, only syncing it failed): then the batch is there, and one more commit makes sure of it. */
+static bool committed_after_all(struct log *log, int64_t want)
+{
+    if (log->kept_seq == want || stored_seq(log) != want)
+        return false;
+    char again[48];
+    snprintf(again, sizeof again, "PRAGMA user_version=%d", LOG_SCHEMA);
+    if (sqlite3_exec(log->db, again, NULL, NULL, NULL) == SQLITE_OK)
+        return true;
+    log->last_seq = log->kept_seq = want; /* there, but a power cut may still take it */
+    return false;
+}
+
 bool log_commit(struct log *log, struct error *e)
 {
     if (!log->in_batch)
@@ -157,16 +179,23 @@ bool log_commit(struct log *log, struct error *e)
     if (!log->failed && log->before_commit)
         log->before_commit(log->hook_ctx);
     struct error why;
-    if (!log->failed) {
+    bool committing = !log->failed;
+    if (committing) {
         sqlite3_stmt *st = log_stmt(log, STMT_COMMIT, &why);
         if (!st || !log_step_done(log, st, &why, "write"))
             batch_fail(log, &why, NULL);
     }
     if (log->failed) {
-        if (e)
-            *e = log->failure;
+        int64_t seq = log->last_seq, time = log->last_time;
+        why = log->failure;
         log_rollback(log);
-        return false;
+        if (!committing || !committed_after_all(log, seq)) {
+            if (e)
+                *e = why;
+            return false;
+        }
+        log->last_seq = seq;
+        log->last_time = time;
     }
     log->in_batch = false;
     log->commits++;

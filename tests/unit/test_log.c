@@ -562,6 +562,31 @@ static void test_fork(void **state)
     buf_free(&out);
 }
 
+static void append_kind(struct log *log, enum event_kind kind, int64_t id)
+{
+    struct event ev = event_make(kind);
+    ev.id = id;
+    ok(log_append(log, &ev, &e));
+}
+
+static void test_safe_point(void **state)
+{
+    struct log *log = new_log(state);
+    int64_t safe = -1;
+    append_kind(log, EV_RUN_CREATED, 0);  /* 1: safe */
+    append_kind(log, EV_CALL, 1);         /* 2 */
+    append_kind(log, EV_EFFECT, 1);       /* 3 */
+    append_kind(log, EV_CALL_DONE, 1);    /* 4 */
+    append_kind(log, EV_INTERRUPTED, 1);  /* 5: safe */
+    append_kind(log, EV_CALL, 2);         /* 6 */
+    const int64_t want[] = {0, 1, 1, 1, 1, 5, 5, 5};
+    for (int64_t seq = 0; seq < 8; seq++) {
+        ok(log_safe_point(log, seq, &safe, &e));
+        assert_int_equal(safe, want[seq]);
+    }
+    log_close(log);
+}
+
 static int count_files(const char *dir)
 {
     char *cmd = xasprintf("ls -A %s | wc -l", dir);
@@ -709,6 +734,7 @@ int main(void)
         T(test_a_second_writer_is_noticed),
         T(test_before_commit),
         T(test_fork),
+        T(test_safe_point),
         T(test_export),
         T(test_read_only_folder),
         T(test_thousand_calls_are_small),
