@@ -78,6 +78,20 @@ $(BUILD)/test/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libtest.a
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< $(BUILD)/libtest.a $(LIB_CORE) $(LIB_JSON) $(LIB_TUI) \
 	    $(LIB_GPUC) $(LIB_TEST) -lm
 
+# A back end that only pretends, and the drivers of the crash tests.
+FAKE  := $(BUILD)/test/fake/warploop-build $(BUILD)/test/fake/warploop-bench
+CRASH := $(patsubst tests/crash/%.c,$(BUILD)/test/crash/%,$(wildcard tests/crash/*.c))
+tests: $(FAKE) $(CRASH)
+$(FAKE): $(BUILD)/obj/tests/fake/fakeback.o $(BASE_OBJ)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_JSON) -lcrypto -lm
+$(BUILD)/test/crash/%: $(BUILD)/obj/tests/crash/%.o $(BUILD)/libtest.a
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< $(BUILD)/libtest.a $(LIB_CORE) $(LIB_JSON) $(LIB_TUI) \
+	    $(LIB_GPUC) $(LIB_TEST) -lm
+
 # Objects depend on the flags that made them, so that a changed flag rebuilds.
 FLAGS_NOW := $(CC) $(ALL_CFLAGS) $(CPPFLAGS)
 $(BUILD)/flags: FORCE
@@ -97,7 +111,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 # Nothing but make and apt-get is taken for granted here: the set-up installs the rest, and a second
 # make then sees it.
 JOBS    := $(shell nproc 2>/dev/null || echo 2)
-SUBMAKE := $(MAKE) --no-print-directory $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(JOBS))
+SUBMAKE  = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 
 .PHONY: demo test torture asan ubsan tsan
 demo:                           ## two minutes that show everything (installs what is missing)

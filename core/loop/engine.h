@@ -42,7 +42,18 @@ struct engine_opts {
 
 enum engine_result { ENGINE_ENDED, ENGINE_STOPPED, ENGINE_FAILED };
 
-/* Drive the run at path. ERR_BUSY when another engine does (its pid and host are named). */
+/* Drive the run at path. ERR_BUSY when another engine does (its pid and host are named).
+ *
+ * A paused run is taken up and stays paused until a `resume` comes through the inbox. A run that has
+ * ended by an error is reopened; one that has met its target, spent its budget or stalled is
+ * reopened only by what lies in the inbox (a goal, a submission, a resume), else ENGINE_ENDED comes
+ * back at once and nothing is written.
+ * ENGINE_STOPPED: stop_fd or a `stop` from the inbox; the run goes on with the next engine_run.
+ * ENGINE_FAILED: *e says why; the children are gone, what was committed stands. */
 enum engine_result engine_run(const char *path, const struct engine_opts *o, struct error *e);
+
+/* Make a new run from the run at `path` as it was right after `version` was judged (-1: as it is
+ * now). What was in flight then is repeated by the new run's engine. *new_path is the caller's. */
+bool engine_fork(const char *path, int64_t version, char **new_path, struct error *e) WARN_UNUSED;
 
 #endif
