@@ -56,11 +56,11 @@ static char *like_pattern(const char *words)
 }
 
 static const char by_index[] =
-    "SELECT rowid, snippet(search, 0, '', '', '...', 24) FROM search WHERE search MATCH ?1"
-    " ORDER BY rowid DESC LIMIT ?2";
+    "SELECT rowid, snippet(search, 0, '', '', '...', 24), 0 FROM search WHERE search MATCH ?1"
+    " ORDER BY rowid DESC";
 static const char by_scan[] =
-    "SELECT seq, substr(text, max(1, instr(lower(text), lower(?3)) - 60), 160) FROM event"
-    " WHERE text LIKE ?1 ESCAPE '\\' ORDER BY seq DESC LIMIT ?2";
+    "SELECT seq, substr(text, max(1, instr(lower(text), lower(?2)) - 60), 160), kind FROM event"
+    " WHERE text LIKE ?1 ESCAPE '\\' ORDER BY seq DESC";
 
 bool log_search(struct log *log, const char *words, size_t limit, struct log_hit **hits, size_t *n,
                 struct error *e)
@@ -79,17 +79,18 @@ bool log_search(struct log *log, const char *words, size_t limit, struct log_hit
         goto done;
     }
     sqlite3_bind_text(st, 1, query, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(st, 2, (int64_t)limit);
     if (!log->indexed)
-        sqlite3_bind_text(st, 3, words, -1, SQLITE_STATIC);
-    int rc;
-    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+        sqlite3_bind_text(st, 2, words, -1, SQLITE_STATIC);
+    int rc = SQLITE_DONE;
+    while (*n < limit && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        if (!log->indexed && !search_covers((enum event_kind)sqlite3_column_int(st, 2)))
+            continue;
         const unsigned char *s = sqlite3_column_text(st, 1);
         VEC_ROOM(*hits, *n, cap);
         (*hits)[(*n)++] = (struct log_hit){.seq = sqlite3_column_int64(st, 0),
                                            .snippet = xstrdup(s ? (const char *)s : "")};
     }
-    ok = rc == SQLITE_DONE || log_sql_error(log, e, "search");
+    ok = rc == SQLITE_DONE || rc == SQLITE_ROW || log_sql_error(log, e, "search");
 done:
     sqlite3_finalize(st);
     free(query);
