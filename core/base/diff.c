@@ -283,7 +283,7 @@ void diff_unified(const char *label_a, const char *a, const char *label_b, const
             continue;
         }
         size_t from = i > around ? i - around : 0, last = i;
-        for (; i < n && i - last <= 2 * around + (around == 0); i++)
+        for (; i < n && i - last <= 2 * around + 1; i++)
             if (lines[i].op != DIFF_SAME)
                 last = i;
         size_t to = last + 1 + around < n ? last + 1 + around : n;
