@@ -12,7 +12,15 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-#define PAGE 4096u
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+#define PAGE       4096u
+#define LARGE_FROM ((size_t)1 << 20)
 
 static size_t round_up(size_t n, size_t to)
 {
@@ -38,17 +46,59 @@ static void lay_out(const struct ev_request *r, const struct ev_shape *s, enum a
     a->n = r->nbuffers;
     for (size_t i = 0; i < a->n; i++) {
         a->kind[i] = r->buffer[i].kind;
-        a->slot[i] = (struct arena_slot){.seg = a->size};
+        a->slot[i] = (struct arena_slot){.seg = 0};
         if (!in_part(a->kind[i], part))
             continue;
         size_t bytes = ev_buffer_bytes(r, s, i, wide);
         size_t span = round_up(bytes ? bytes : 1, 64), seg = round_up(span, page);
+        /* A large one ends at a large page's end; only its own pages are ever mapped by a child. */
+        if (seg >= LARGE_FROM)
+            a->size = round_up(a->size + seg, ARENA_LARGE) - seg;
         a->slot[i] = (struct arena_slot){
             .seg = a->size, .seg_size = seg, .data = seg - span, .bytes = bytes};
         a->size += seg;
     }
-    if (a->size == 0)
-        a->size = page; /* a memfd of length 0 cannot be mapped */
+    a->size = round_up(a->size ? a->size : page, ARENA_LARGE);
+}
+
+/* Map the memfd at an address that is a multiple of ARENA_LARGE. */
+static unsigned char *map_aligned(int fd, size_t size)
+{
+    unsigned char *p = mmap(NULL, size + ARENA_LARGE, PROT_NONE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    size_t skip = (ARENA_LARGE - (uintptr_t)p % ARENA_LARGE) % ARENA_LARGE;
+    if (skip)
+        munmap(p, skip);
+    if (skip < ARENA_LARGE)
+        munmap(p + skip + size, ARENA_LARGE - skip);
+    p += skip;
+    if (mmap(p, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED)
+        return p;
+    munmap(p, size);
+    return NULL;
+}
+
+/* Give the buffers their pages. Out of memory shows as SIGBUS later if it does not show here. */
+static bool back_with_pages(struct arena *a)
+{
+    a->large = true;
+    for (size_t i = 0; i < a->n; i++) {
+        const struct arena_slot *s = &a->slot[i];
+        if (s->seg_size >= LARGE_FROM) {
+            size_t from = s->seg / ARENA_LARGE * ARENA_LARGE, n = s->seg + s->seg_size - from;
+            for (size_t k = 0; k < n; k += ARENA_LARGE)
+                a->base[from + k] = 1; /* an empty range is not collapsed */
+            a->large = madvise(a->base + from, n, MADV_COLLAPSE) == 0 && a->large;
+        }
+        if (s->seg_size && madvise(a->base + s->seg, s->seg_size, MADV_POPULATE_WRITE) != 0) {
+            if (errno != EINVAL)
+                return false;
+            memset(a->base + s->seg, 0, s->seg_size);
+        }
+    }
+    return true;
 }
 
 bool arena_new(const struct ev_request *r, const struct ev_shape *s, enum arena_part part,
@@ -59,19 +109,13 @@ bool arena_new(const struct ev_request *r, const struct ev_shape *s, enum arena_
     out->fd = memfd_create("warploop", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (out->fd < 0)
         return error_sys(e, "cannot make memory for the buffers (memfd_create)");
-    if (ftruncate(out->fd, (off_t)out->size) != 0)
-        goto fail;
-    void *p = mmap(NULL, out->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, out->fd, 0);
-    if (p == MAP_FAILED)
-        goto fail;
-    out->base = p;
-    int seals = F_SEAL_SHRINK | F_SEAL_GROW;
+    int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
     if (part == ARENA_INPUTS)
         seals |= F_SEAL_FUTURE_WRITE;
-    if (fcntl(out->fd, F_ADD_SEALS, seals | F_SEAL_SEAL) != 0)
-        goto fail;
-    return true;
-fail:
+    if (ftruncate(out->fd, (off_t)out->size) == 0 &&
+        (out->base = map_aligned(out->fd, out->size)) != NULL && back_with_pages(out) &&
+        fcntl(out->fd, F_ADD_SEALS, seals) == 0)
+        return true;
     error_sys(e, "cannot get %zu MiB for the buffers", out->size >> 20);
     arena_free(out);
     return false;
@@ -120,6 +164,9 @@ static enum pattern pattern_of(const struct arena *a, uint64_t seed, size_t i)
     return hash_mix(seed, i) & 1 ? PATTERN_NAN : PATTERN_HUGE;
 }
 
+/* A workspace repeats one block of pattern: writing it must not cost more than the call. */
+#define BLOCK ((size_t)64 << 10)
+
 /* Fill whole words, then the odd bytes at the end from one more word. */
 static void scribble(unsigned char *p, size_t n, uint64_t seed, enum pattern how)
 {
@@ -157,7 +204,10 @@ void arena_scribble(struct arena *a, uint64_t seed)
         unsigned char *p = a->base + s->seg;
         size_t tail = s->data + s->bytes;
         scribble(p, s->data, part_seed(seed, i, 0), PATTERN_RAW);
-        scribble(p + s->data, s->bytes, part_seed(seed, i, 1), pattern_of(a, seed, i));
+        size_t n = a->kind[i] == EV_WORKSPACE && s->bytes > BLOCK ? BLOCK : s->bytes;
+        scribble(p + s->data, n, part_seed(seed, i, 1), pattern_of(a, seed, i));
+        for (size_t k = n; k < s->bytes; k += n)
+            memcpy(p + s->data + k, p + s->data, s->bytes - k < n ? s->bytes - k : n);
         scribble(p + tail, s->seg_size - tail, part_seed(seed, i, 2), PATTERN_RAW);
     }
 }

@@ -13,7 +13,11 @@
  *   outputs     NaNs with random payloads, so an untouched element is never a plausible result
  *   workspaces  by turns NaNs and huge finite numbers, so what reads them unwritten shows it
  *   slack       random bits
- * Patterns are a function of the seed; nothing is stored to compare them. */
+ * Patterns are a function of the seed; nothing is stored to compare them.
+ *
+ * Buffers of 1 MiB and more lie in 2 MiB pages where the kernel gives them (MADV_COLLAPSE, Linux
+ * 6.1): a call then costs 30 us instead of 8 ms to set up and 15 us instead of 1.6 ms to tear down
+ * (32 MiB, measured), and does not depend on which small pages a process set happened to get. */
 #ifndef WARPLOOP_GPU_C_ARENA_H
 #define WARPLOOP_GPU_C_ARENA_H
 
@@ -25,6 +29,8 @@
 #include "gpu/c/spec.h"
 
 #define ARENA_GUARD ((size_t)64 << 10)
+/* Large pages. A child maps each buffer at an address equal to its offset modulo this. */
+#define ARENA_LARGE ((size_t)2 << 20)
 
 /* One buffer's place in the memfd. */
 struct arena_slot {
@@ -36,6 +42,7 @@ struct arena {
     int fd;              /* owned; -1 when none */
     unsigned char *base; /* the supervisor's mapping of the whole memfd */
     size_t size;
+    bool large; /* every buffer of 1 MiB and more got large pages */
     size_t n;
     struct arena_slot slot[EV_BUFFERS];
     enum ev_kind kind[EV_BUFFERS];

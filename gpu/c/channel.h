@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 
-#define CHANNEL_FDS 3
+#define CHANNEL_FDS 4
 
 /* A connected pair, close-on-exec; the kernel attaches the sender's id to what end[0] receives. */
 bool channel_new(int end[2], struct error *e) WARN_UNUSED;

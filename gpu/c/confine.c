@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "gpu/c/landlock.h"
+#include "gpu/c/template.h"
 
 #define NOBODY 65534
 
@@ -86,7 +87,7 @@ void confine_prepare(struct confine *c, char *text, size_t size)
     c->landlock = landlock_abi();
     if (c->landlock > 0)
         c->ruleset = landlock_new(c->landlock, NULL);
-    c->filters = seccomp_timed_child(-1, &c->child, NULL) && seccomp_executor(&c->executor, NULL);
+    c->filters = seccomp_timed_child(TEMPLATE_GO_FD, &c->child, NULL) && seccomp_executor(&c->executor, NULL);
     text[0] = '\0';
     if (user)
         say(text, size, "user");

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -157,14 +158,15 @@ static bool make_gate(struct executor *x)
     if (p == MAP_FAILED)
         return false;
     x->gate = p;
-    return true;
+    x->go_fd = eventfd(0, EFD_CLOEXEC);
+    return x->go_fd >= 0;
 }
 
 bool executor_start(struct executor *x, const struct executor_options *how, int object,
                     struct error *e)
 {
     int end[2];
-    *x = (struct executor){.how = *how, .channel = -1, .gate_fd = -1};
+    *x = (struct executor){.how = *how, .channel = -1, .gate_fd = -1, .go_fd = -1};
     if (!make_gate(x)) {
         error_sys(e, "cannot make the gate page");
         executor_stop(x);
@@ -178,8 +180,8 @@ bool executor_start(struct executor *x, const struct executor_options *how, int 
                                   .allocates = how->allocates,
                                   .unconfined = how->unconfined,
                                   .memory = how->allocates ? REFERENCE_MEMORY : CHILD_MEMORY};
-    int fds[3] = {end[1], object, x->gate_fd};
-    bool sent = channel_send(how->nursery->channel, &spawn, sizeof spawn, fds, 3);
+    int fds[4] = {end[1], object, x->gate_fd, x->go_fd};
+    bool sent = channel_send(how->nursery->channel, &spawn, sizeof spawn, fds, 4);
     close(end[1]);
     x->channel = end[0];
     struct template_reply r;
@@ -197,6 +199,7 @@ void executor_stop(struct executor *x)
 {
     close_fd(&x->channel); /* the template ends at end of file, its namespace with it */
     close_fd(&x->gate_fd);
+    close_fd(&x->go_fd);
     if (x->gate)
         munmap(x->gate, (size_t)sysconf(_SC_PAGESIZE));
     x->gate = NULL;
@@ -225,7 +228,6 @@ bool executor_map(struct executor *x, const struct ev_request *r, const struct e
         return false;
     x->nbuffers = r->nbuffers;
     memcpy(x->address, answer.address, sizeof x->address);
-    x->expected_ns = 0;
     return true;
 }
 
@@ -241,13 +243,14 @@ static int64_t cpu_ns(pid_t pid)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static bool gone(int pidfd)
+/* Readable: for a pidfd, the process is gone. */
+static bool gone(int fd)
 {
-    struct pollfd p = {.fd = pidfd, .events = POLLIN};
+    struct pollfd p = {.fd = fd, .events = POLLIN};
     return poll(&p, 1, 0) > 0;
 }
 
-/* Until the child said it is ready, or has died before it could. */
+/* Until the child said it is ready, or has died before it could. It blocks on go_fd then. */
 static bool await_ready(struct executor *x, int pidfd, bool *dead, struct error *e)
 {
     int64_t begin = clock_mono_ns();
@@ -261,7 +264,7 @@ static bool await_ready(struct executor *x, int pidfd, bool *dead, struct error 
             return cancelled(e);
         if (clock_mono_ns() - begin > ANSWER_NS)
             return error_set(e, ERR_SYSTEM, "the child of a call does not get ready");
-        clock_sleep_ns(x->how.spin ? 5000 : 20000);
+        clock_sleep_ns(20000);
     }
     return true;
 }
@@ -269,17 +272,12 @@ static bool await_ready(struct executor *x, int pidfd, bool *dead, struct error 
 /* Wait until the child is gone, the deadline has passed (*late) or the other side hung up. */
 static bool await_end(struct executor *x, int pidfd, int64_t deadline, bool *late, struct error *e)
 {
-    /* Sleep through the part in which it cannot end, then look without pause: a wake-up of an idle
-     * core takes tens of microseconds and varies. */
-    int64_t spin_from = x->how.spin ? clock_mono_ns() + x->expected_ns * 9 / 10 - 200000 : deadline;
     for (;;) {
         struct pollfd p[2] = {{.fd = pidfd, .events = POLLIN},
                               {.fd = x->how.cancel_fd, .events = POLLRDHUP}};
-        int64_t now = clock_mono_ns(), until = now < spin_from ? spin_from : deadline;
-        int64_t left = until > now ? until - now : 0;
+        int64_t now = clock_mono_ns(), left = deadline > now ? deadline - now : 0;
         struct timespec t = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
-        bool spinning = x->how.spin && now >= spin_from;
-        int n = spinning ? poll(p, 2, 0) : ppoll(p, 2, &t, NULL);
+        int n = ppoll(p, 2, &t, NULL);
         if (n > 0 && p[0].revents)
             return true;
         if (n > 0)
@@ -300,10 +298,12 @@ static void kill_child(int pidfd)
 static bool run_window(struct executor *x, struct call *c, int pidfd, pid_t pid, bool *late,
                        struct error *e)
 {
+    const uint64_t one = 1;
     int64_t before = cpu_ns(pid);
     int64_t start = clock_mono_ns();
-    atomic_store(&x->gate->go, 1);
-    bool ok = await_end(x, pidfd, start + c->deadline_ns, late, e);
+    bool ok = write(x->go_fd, &one, sizeof one) == (ssize_t)sizeof one ||
+              error_sys(e, "cannot tell the child of a call to go");
+    ok = ok && await_end(x, pidfd, start + c->deadline_ns, late, e);
     int64_t end = clock_mono_ns();
     if (!ok || *late) {
         kill_child(pidfd);
@@ -373,8 +373,6 @@ static bool supervise(struct executor *x, struct call *c, pid_t pid, struct erro
     if (dead)
         return error_set(e, ERR_SYSTEM, "the child of a call ended before it was ready (%s %d)",
                          c->signal ? "signal" : "status", c->signal ? c->signal : c->status);
-    if (c->end == CALL_RETURNED)
-        x->expected_ns = c->window_ns;
     return true;
 }
 
@@ -385,8 +383,10 @@ bool executor_call(struct executor *x, struct call *c, struct error *e)
     pid_t pid = 0;
     q.cpu_s = (uint32_t)(c->deadline_ns / 1000000000) + 3;
     atomic_store(&x->gate->ready, 0);
-    atomic_store(&x->gate->go, 0);
     x->gate->signal = 0;
+    uint64_t stale;
+    if (gone(x->go_fd) && read(x->go_fd, &stale, sizeof stale) < 0)
+        return error_sys(e, "cannot clear the go of the call before");
     if (!channel_send(x->channel, &q, sizeof q, NULL, 0))
         return error_sys(e, "the executor is gone");
     if (!await(x, TEMPLATE_CHILD, &r, &pid, e))

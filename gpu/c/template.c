@@ -40,7 +40,7 @@ struct object_range {
 };
 
 struct template {
-    int channel;
+    int channel, go;
     struct gate *gate;
     struct nursery_spawn how;
     const struct confine *confine;
@@ -158,13 +158,18 @@ static void call_nothing(const int *dims, void *const *buffers)
     (void)buffers;
 }
 
-static inline void relax(void)
+/* Close every descriptor but the one that says go. */
+static bool keep_go(int go)
 {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#else
-    __asm__ volatile("" ::: "memory");
-#endif
+    if (go != TEMPLATE_GO_FD && dup2(go, TEMPLATE_GO_FD) < 0)
+        return false;
+    close(0);
+    close(1);
+    close(2);
+    if (syscall(SYS_close_range, TEMPLATE_GO_FD + 1u, ~0u, 0u) != 0)
+        for (int fd = TEMPLATE_GO_FD + 1; fd < 1024; fd++)
+            close(fd);
+    return true;
 }
 
 static _Noreturn void child_main(struct template *t, bool empty, unsigned cpu_s)
@@ -180,17 +185,16 @@ static _Noreturn void child_main(struct template *t, bool empty, unsigned cpu_s)
     catch_faults(t);
     if (!channel_send(t->channel, &hello, sizeof hello, NULL, 0))
         _exit(120);
-    if (syscall(SYS_close_range, 0u, ~0u, 0u) != 0)
-        for (int fd = 0; fd < 1024; fd++)
-            close(fd);
+    if (!keep_go(t->go))
+        _exit(120);
     prefault(t);
     set_limits(t, cpu_s);
     if (!confine_child(t->confine, t->how.allocates != 0, t->how.unconfined != 0))
         _exit(121);
     atomic_store(&t->gate->ready, 1);
-    while (!atomic_load(&t->gate->go))
-        relax();
-    call(dims, buffer);
+    uint64_t go;
+    if (read(TEMPLATE_GO_FD, &go, sizeof go) == (ssize_t)sizeof go)
+        call(dims, buffer);
     for (;;)
         syscall(SYS_exit_group, 0);
 }
@@ -273,7 +277,7 @@ static bool map_buffers(struct template *t, const struct template_request *q, co
     t->nslots = q->nslots;
     t->reserved = ARENA_GUARD;
     for (size_t i = 0; i < t->nslots; i++)
-        t->reserved += q->slot[i].seg_size + ARENA_GUARD;
+        t->reserved += q->slot[i].seg_size + ARENA_GUARD + ARENA_LARGE;
     void *p = mmap(NULL, t->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
                    0);
     if (p == MAP_FAILED)
@@ -284,6 +288,7 @@ static bool map_buffers(struct template *t, const struct template_request *q, co
     for (size_t i = 0; i < t->nslots; i++) {
         const struct template_slot *s = &q->slot[i];
         int prot = s->writable ? PROT_READ | PROT_WRITE : PROT_READ;
+        at += (size_t)(s->seg - (uintptr_t)at) % ARENA_LARGE; /* so that large pages stay large */
         t->at[i] = at;
         if (s->seg_size && mmap(at, s->seg_size, prot, MAP_SHARED | MAP_FIXED,
                                 fd[s->writable ? 1 : 0], (off_t)s->seg) == MAP_FAILED)
@@ -377,9 +382,10 @@ static void pin(int core)
 }
 
 static _Noreturn void template_main(const struct nursery_spawn *how, const struct confine *confine,
-                                    int channel, int object, int gate)
+                                    const int fd[CHANNEL_FDS])
 {
-    struct template t = {.channel = channel, .how = *how, .confine = confine};
+    int object = fd[1], gate = fd[2];
+    struct template t = {.channel = fd[0], .go = fd[3], .how = *how, .confine = confine};
     struct template_reply ready = {.kind = TEMPLATE_READY};
     signal(SIGCHLD, SIG_DFL);
     pin(how->core);
@@ -432,12 +438,12 @@ _Noreturn void nursery_main(int channel)
         int fds[CHANNEL_FDS];
         size_t nfds = CHANNEL_FDS;
         ssize_t n = channel_receive(channel, &how, sizeof how, fds, &nfds, NULL);
-        if (n != (ssize_t)sizeof how || nfds != 3)
+        if (n != (ssize_t)sizeof how || nfds != CHANNEL_FDS)
             _exit(0);
         pid_t pid = fork_apart(&confine);
         if (pid == 0) {
             close(channel);
-            template_main(&how, &confine, fds[0], fds[1], fds[2]);
+            template_main(&how, &confine, fds);
         }
         if (pid < 0) {
             struct template_reply r = {.kind = TEMPLATE_FAILED};

@@ -7,8 +7,9 @@
  *               │               maps the object, which has no code that runs on loading, then loses
  *               │               the file system (Landlock, empty root) and all capabilities
  *               └─ child        one per call: inputs read-only, outputs and workspaces shared,
- *                               unmapped guards around each, no descriptor at all, a system call
- *                               filter that allows nothing but to exit
+ *                               unmapped guards around each, no descriptor but the one that says
+ *                               go, a system call filter that allows nothing but reading it and to
+ *                               exit
  *
  * What cannot happen, and why: an answer before the call is told to go would need candidate code to
  * run earlier, but the first instruction of the object is executed after `go`. An answer kept from
@@ -25,8 +26,8 @@
 
 #include "gpu/c/spec.h"
 
-/* Supervisor to nursery: start a template. With three descriptors: its channel, the object (a
- * sealed memfd), the gate page. */
+/* Supervisor to nursery: start a template. With four descriptors: its channel, the object (a
+ * sealed memfd), the gate page, the eventfd that says go. */
 struct nursery_spawn {
     int32_t core;        /* CPU to run on; -1: any */
     uint32_t allocates;  /* the float64 reference: may allocate memory */
@@ -71,10 +72,13 @@ struct template_reply {
     char text[200];
 };
 
+/* The one descriptor of a child: it waits for go by reading it. */
+#define TEMPLATE_GO_FD 3
+
 /* One shared page. The supervisor believes `ready` only before it says go, and resets the page
  * while no child lives; what a child writes here after go can at most change a message. */
 struct gate {
-    _Atomic uint32_t ready, go;
+    _Atomic uint32_t ready;
     uint32_t signal;
     uint64_t fault_address;
 };
