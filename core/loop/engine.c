@@ -18,8 +18,8 @@
 #include "core/base/version.h"
 #include "core/loop/engine_private.h"
 
-#define LOOK_MS      250   /* at the inbox, where the system cannot tell of changes */
-#define LOOK_SEL_MS  5000  /* where it can: for file systems that tell only part */
+#define LOOK_MS      150   /* at the inbox, where the system cannot tell of changes */
+#define LOOK_SEL_MS  5000  /* where it can: other hosts' changes are not told of */
 #define STEPS_A_TURN 10000 /* more in one turn would be a loop without end */
 
 /* ---- beginning and end ------------------------------------------------------------------------ */
@@ -90,12 +90,17 @@ static bool fold_one(void *ctx, const struct event *ev)
     return true;
 }
 
-/* Changes of the file show where they are written: in the -wal beside it, or in itself. */
+/* Whoever writes to the inbox closes the file afterwards, which tells that the command is there to be
+ * read; that the file is being written would come too early, and with each commit of our own. With
+ * other processes that is the run's file, with our own the -wal beside it (SQLite keeps a file open
+ * as long as one connection of the process holds a lock on it). */
 static int watch_file(const char *path)
 {
     int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     char *wal = xasprintf("%s-wal", path);
-    if (fd >= 0 && inotify_add_watch(fd, fs_exists(wal) ? wal : path, IN_MODIFY) < 0) {
+    bool ok = fd >= 0 && inotify_add_watch(fd, path, IN_CLOSE_WRITE) >= 0 &&
+              inotify_add_watch(fd, wal, IN_CLOSE_WRITE) >= 0;
+    if (fd >= 0 && !ok) {
         close(fd);
         fd = -1;
     }

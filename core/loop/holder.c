@@ -38,8 +38,8 @@ static _Noreturn void killed(int status, const struct termios *tio, bool tty, co
         write_all(STDOUT_FILENO, restore, sizeof restore - 1);
         tcsetattr(STDIN_FILENO, TCSANOW, tio);
     }
-    fprintf(stderr, "warploop: ended by signal %d (%s); nothing is lost: %s\n", sig, strsignal(sig),
-            hint);
+    fprintf(stderr, "warploop: ended by signal %d (%s); nothing is lost\n%s\n", sig,
+            strsignal(sig), hint);
     _exit(128 + sig);
 }
 
