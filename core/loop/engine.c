@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 
 #define LOOK_MS      150   /* at the inbox, where the system cannot tell of changes */
 #define LOOK_SEL_MS  5000  /* where it can: other hosts' changes are not told of */
+#define LOCK_WAIT_NS 2000000000
 #define STEPS_A_TURN 10000 /* more in one turn would be a loop without end */
 
 /* ---- beginning and end ------------------------------------------------------------------------ */
@@ -108,10 +110,37 @@ static int watch_file(const char *path)
     return fd;
 }
 
+/* A child that an engine was just forking when it was killed holds the lock a moment longer, until
+ * it notices. */
+static bool driver_is_dead(const char *path)
+{
+    char host[256] = "", own[256] = "";
+    int64_t pid = 0;
+    if (!log_driver(path, &pid, host, sizeof host))
+        return true;
+    gethostname(own, sizeof own - 1);
+    return pid > 0 && strcmp(host, own) == 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+static bool lock_run(struct engine *g, struct error *e)
+{
+    int64_t until = clock_mono_ns() + LOCK_WAIT_NS;
+    for (;;) {
+        struct error why = {0};
+        if (log_lock(g->log, &why))
+            return true;
+        if (why.code != ERR_BUSY || !driver_is_dead(g->path) || clock_mono_ns() > until) {
+            *e = why;
+            return false;
+        }
+        clock_sleep_ns(5000000);
+    }
+}
+
 static bool open_run(struct engine *g, struct error *e)
 {
     g->log = log_open(g->path, e);
-    if (!g->log || !log_lock(g->log, e))
+    if (!g->log || !lock_run(g, e))
         return false;
     g->s = state_new();
     if (!log_each(g->log, 0, 0, false, fold_one, g, e))
