@@ -91,6 +91,8 @@ static void choose_bases(struct tuner *u)
                                           .version = u->s->nversions > 1 ? 1 : 0,
                                           .value = (double)NAN};
     const struct observation *second = best_of(u, true, u->base.c.moves);
+    const struct observation *start = find(u, 1);
+    u->start = start ? *start : (struct observation){.version = -1};
     u->second = second ? *second : (struct observation){.version = -1};
 }
 

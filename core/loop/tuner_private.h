@@ -32,11 +32,12 @@ struct tuner {
     size_t npairs, cap_pairs;
     struct observation base;   /* what is built upon: the incumbent, as far as its config is known */
     struct observation second; /* the best with other moves; version -1: none */
+    struct observation start;  /* nothing on; version -1: not known */
     double best;               /* log speedup of the incumbent, NaN */
     bool open;                 /* anything is in flight */
 };
 
-enum change { CHANGE_ADD, CHANGE_DROP, CHANGE_TUNE, CHANGE_PAIR, CHANGE_TUNE_PAIR };
+enum change { CHANGE_ADD, CHANGE_DROP, CHANGE_TUNE, CHANGE_PAIR, CHANGE_TUNE_PAIR, CHANGE_MODEL };
 
 /* When a candidate's turn comes. */
 enum phase {
@@ -46,6 +47,7 @@ enum phase {
     PHASE_REST_TUNE,  /* the other values */
     PHASE_PAIRS,      /* two changes at once */
     PHASE_SECOND,     /* the neighbours of the second best */
+    PHASE_MODEL,      /* what all measurements together suggest */
     PHASE_NONE,
 };
 
@@ -56,8 +58,11 @@ struct candidate {
     size_t a, b;   /* the move or tunable, and the second one of a pair */
     double gain;   /* predicted log gain over the configuration that it is derived from */
     double over_best; /* and over the incumbent */
+    double spread; /* of the prediction, log; 0 not known */
     enum phase phase;
 };
+
+#define COMBINATION "combination" /* strategy of what the model proposes */
 
 /* What is known of one change: the tries that differ in it alone. */
 struct effect_evidence {
@@ -81,6 +86,8 @@ double tuner_moves_gain(const struct tuner *u, uint64_t from, uint64_t to);
 
 /* The best untried candidate; phase PHASE_NONE when there is none. */
 struct candidate tuner_best(const struct tuner *u);
+/* Moves further off, by the model of all measurements. */
+struct candidate tuner_combination(const struct tuner *u);
 bool tuner_tried(const struct tuner *u, const struct config *c);
 
 char *tuner_strategy(const struct tuner *u, const struct candidate *k);   /* caller frees */

@@ -8,11 +8,12 @@
 
 #define PRIOR_WEIGHT   0.25  /* of the task's prediction against one measurement on this base */
 #define FADE           0.5   /* weight of a measurement for each move in which its base differs */
+#define FADE_FAILURE   0.2   /* what fails with some moves often works with others */
 #define CLEAR_LOSS     -0.02 /* measured on the same moves: not tried again with other tunables */
 #define FAILURE        -0.7  /* what a failed try counts as */
 #define WORTH          0.005 /* predicted gain from which a single move comes before tunables */
 #define NEIGHBOUR      0.01  /* hoped of a neighbouring value */
-#define HOPELESS_DROP  -0.15 /* a move that gained this much stays on */
+#define HOPELESS_DROP  -0.25 /* a move that gained this much stays on */
 #define HOPELESS       -0.5  /* measured or predicted so bad: not tried again */
 #define SECOND_MARGIN  -0.10 /* the second best is given up when it is further behind */
 #define PAIRS_MAX      12    /* pairs tried around one configuration */
@@ -83,7 +84,7 @@ struct tally {
 static void count(struct tally *y, const struct tuner *u, const struct pair *p, int distance)
 {
     const struct observation *a = &u->o[p->a], *b = &u->o[p->b];
-    double w = pow(FADE, distance);
+    double w = pow(b->failed ? FADE_FAILURE : FADE, distance);
     y->sum += w * p->gain;
     y->weight += w;
     y->found.n++;
@@ -241,6 +242,8 @@ static void offer_move(const struct tuner *u, const struct observation *from, si
     k.c.moves = toggled(u->t, moves, i);
     k.gain = tuner_moves_gain(u, moves, k.c.moves);
     struct effect_evidence e = tuner_move_effect(u, i, moves);
+    if (drop && e.n && !e.failed) /* it brought less than was predicted: the rest may do without */
+        k.gain += fmax(0, e.gain - e.nearest);
     if (dead(&e, drop ? -1 : 1) || (drop && k.gain < HOPELESS_DROP) ||
         (e.n && k.gain < HOPELESS))
         return;
@@ -373,6 +376,26 @@ static void offer_value_pair(const struct tuner *u, size_t a, size_t b, struct c
     }
 }
 
+/* A move that failed and was never right: does it work at all, with nothing but what it needs? */
+static void offer_alone(const struct tuner *u, size_t move, struct candidate *best)
+{
+    bool failed = false;
+    for (size_t i = 0; i < u->n; i++) {
+        if (!on(u->o[i].c.moves, move))
+            continue;
+        if (!u->o[i].failed)
+            return;
+        failed = true;
+    }
+    if (!failed || u->start.version < 0)
+        return;
+    struct candidate k = {.c = config_default(u->t), .from = &u->start, .change = CHANGE_ADD,
+                          .a = move, .phase = PHASE_PAIRS};
+    k.c.moves = config_closure(u->t, move);
+    k.gain = tuner_moves_gain(u, 0, k.c.moves);
+    offer(u, best, k);
+}
+
 static void offer_pairs(const struct tuner *u, struct candidate *best)
 {
     const struct task *t = u->t;
@@ -395,17 +418,19 @@ struct candidate tuner_best(const struct tuner *u)
         offer_values(u, &u->base, i, true, &best);
     if (best.phase != PHASE_NONE)
         return best;
-    offer_pairs(u, &best);
-    if (best.phase != PHASE_NONE || u->second.version < 0)
+    for (size_t i = 0; i < u->t->nmoves; i++)
+        offer_alone(u, i, &best);
+    if (best.phase == PHASE_NONE)
+        offer_pairs(u, &best);
+    if (best.phase != PHASE_NONE)
         return best;
     struct candidate next = {.phase = PHASE_NONE, .over_best = -HUGE_VAL};
-    for (size_t i = 0; i < u->t->nmoves; i++)
+    for (size_t i = 0; i < u->t->nmoves && u->second.version >= 0; i++)
         offer_move(u, &u->second, i, &next);
-    for (size_t i = 0; i < u->t->ntunables; i++)
+    for (size_t i = 0; i < u->t->ntunables && u->second.version >= 0; i++)
         offer_values(u, &u->second, i, false, &next);
-    if (next.phase != PHASE_NONE && next.over_best > SECOND_MARGIN) {
-        next.phase = PHASE_SECOND;
-        return next;
-    }
-    return best;
+    if (next.phase == PHASE_NONE || next.over_best <= SECOND_MARGIN)
+        return tuner_combination(u);
+    next.phase = PHASE_SECOND;
+    return next;
 }

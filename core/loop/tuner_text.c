@@ -33,6 +33,8 @@ char *tuner_strategy(const struct tuner *u, const struct candidate *k)
     case CHANGE_PAIR:
         return xasprintf("%s%s + %s%s", on(k->c.moves, k->a) ? "" : "without ", move_name(u, k->a),
                          on(k->c.moves, k->b) ? "" : "without ", move_name(u, k->b));
+    case CHANGE_MODEL:
+        return xstrdup(COMBINATION);
     case CHANGE_TUNE_PAIR:
         break;
     }
@@ -110,6 +112,12 @@ static void subject(const struct tuner *u, const struct candidate *k, struct buf
                  t->moves[k->a].title, on(k->c.moves, k->b) ? "" : "without ",
                  t->moves[k->b].title);
         return;
+    case CHANGE_MODEL:
+        buf_adds(b, "another combination");
+        for (size_t i = 0; i < t->nmoves; i++)
+            if (on(k->c.moves, i) != on(k->from->c.moves, i))
+                buf_addf(b, ", %s %s", on(k->c.moves, i) ? "with" : "without", t->moves[i].name);
+        return;
     case CHANGE_TUNE:
     case CHANGE_TUNE_PAIR:
         break;
@@ -126,6 +134,11 @@ char *tuner_hypothesis(const struct tuner *u, const struct candidate *k)
     struct buf b = {0};
     subject(u, k, &b);
     buf_addf(&b, ": predicts %.2fx over v%lld", exp(k->gain), (long long)k->from->version);
+    if (k->change == CHANGE_MODEL) {
+        buf_addf(&b, " (%.2f to %.2f), from all %zu tries together", exp(k->gain - k->spread),
+                 exp(k->gain + k->spread), u->n);
+        return buf_take(&b);
+    }
     if (k->from == &u->second)
         buf_adds(&b, ", the best with other moves");
     company(u, k, &b);
