@@ -12,9 +12,9 @@
 
 struct line {
     const char *s;
-    size_t n;    /* without the newline */
-    bool ended;  /* it has one: a last line without is another line */
-    int32_t id;  /* equal lines have equal numbers */
+    size_t n;   /* without the newline */
+    bool ended; /* it has one: a last line without is another line */
+    int32_t id; /* equal lines have equal numbers */
 };
 
 struct text {
@@ -42,7 +42,8 @@ static void text_free(struct text *t)
     free(t->changed);
 }
 
-/* ---- equal lines get equal numbers ------------------------------------------------------------ */
+/* ---- equal lines get equal numbers ------------------------------------------------------------
+ */
 
 static uint64_t line_hash(const struct line *l)
 {
@@ -79,8 +80,9 @@ static void number_lines(struct text *a, struct text *b)
     free(slots);
 }
 
-/* ---- Myers, "An O(ND) Difference Algorithm and Its Variations" (1986), section 4b: the middle of a
- * shortest edit script is searched from both ends, then each half in turn. ---------------------- */
+/* ---- Myers, "An O(ND) Difference Algorithm and Its Variations" (1986), section 4b: the middle of
+ * a shortest edit script is searched from both ends, then each half in turn. ----------------------
+ */
 
 struct search {
     struct text *a, *b;
@@ -241,7 +243,8 @@ void diff_lines(const char *a, size_t na, const char *b, size_t nb, struct diff_
     text_free(&tb);
 }
 
-/* ---- unified format --------------------------------------------------------------------------- */
+/* ---- unified format ---------------------------------------------------------------------------
+ */
 
 static bool has_newline(const struct text *a, const struct text *b, const struct diff_line *l)
 {

@@ -152,9 +152,11 @@ static void describe_run(const struct event *ev, struct buf *out)
 
 static const char *tool_name(int code)
 {
-    static const char *const names[] = {
-        [TOOL_NONE] = "call", [TOOL_SUBMIT] = "submit", [TOOL_PROFILE] = "profile",
-        [TOOL_NOTE] = "note", [TOOL_FINISH] = "finish"};
+    static const char *const names[] = {[TOOL_NONE] = "call",
+                                        [TOOL_SUBMIT] = "submit",
+                                        [TOOL_PROFILE] = "profile",
+                                        [TOOL_NOTE] = "note",
+                                        [TOOL_FINISH] = "finish"};
     return code >= 0 && (size_t)code < ARRAY_LEN(names) ? names[code] : "call";
 }
 
@@ -184,7 +186,8 @@ void event_describe(const struct event *ev, struct buf *out)
         add_text(": ", ev, out);
         break;
     case EV_CALL_DONE:
-        buf_addf(out, "call %lld done: %s", (long long)ev->id, verdict_name((enum verdict)ev->code));
+        buf_addf(out, "call %lld done: %s", (long long)ev->id,
+                 verdict_name((enum verdict)ev->code));
         break;
     case EV_VERSION:
         describe_version(ev, out);

@@ -7,14 +7,19 @@
 
 struct event event_make(enum event_kind kind)
 {
-    return (struct event){
-        .kind = kind, .x = NO_REAL, .lo = NO_REAL, .hi = NO_REAL, .y = NO_REAL, .hash = "", .text = "", .body = ""};
+    return (struct event){.kind = kind,
+                          .x = NO_REAL,
+                          .lo = NO_REAL,
+                          .hi = NO_REAL,
+                          .y = NO_REAL,
+                          .hash = "",
+                          .text = "",
+                          .body = ""};
 }
 
-static const char *const kind_names[EV_COUNT] = {
-    [EV_NONE] = "?",
+static const char *const kind_names[EV_COUNT] = {[EV_NONE] = "?",
 #define X(id, name, doc) [EV_##id] = (name),
-    EVENT_KINDS(X)
+                                                 EVENT_KINDS(X)
 #undef X
 };
 
@@ -25,8 +30,8 @@ static const char *const verdict_names[VERDICT_COUNT] = {
 };
 
 static const char *const reason_names[] = {
-    [END_NONE] = "not ended", [END_TARGET_MET] = "target met", [END_BUDGET] = "budget",
-    [END_STALLED] = "stalled", [END_STOPPED] = "stopped",      [END_ERROR] = "error",
+    [END_NONE] = "not ended",  [END_TARGET_MET] = "target met", [END_BUDGET] = "budget",
+    [END_STALLED] = "stalled", [END_STOPPED] = "stopped",       [END_ERROR] = "error",
 };
 
 static const char *const effect_names[] = {

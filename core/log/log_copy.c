@@ -47,7 +47,8 @@ static bool copy_blob(struct copy *c, const char *hex)
     return ok;
 }
 
-/* Bodies name blobs too (objects, compiler output): every run of exactly 64 hex digits may be one. */
+/* Bodies name blobs too (objects, compiler output): every run of exactly 64 hex digits may be one.
+ */
 static bool copy_named_blobs(struct copy *c, const char *body)
 {
     static const char digits[] = "0123456789abcdef";
@@ -144,8 +145,8 @@ bool log_fork(const char *from, int64_t upto, const char *to, struct error *e)
         return false;
     int64_t last = log_last_seq(src);
     char *tmp = NULL;
-    bool ok = upto <= last || error_set(e, ERR_NOTFOUND, "%s has only %lld events", from,
-                                        (long long)last);
+    bool ok = upto <= last ||
+              error_set(e, ERR_NOTFOUND, "%s has only %lld events", from, (long long)last);
     ok = ok && (tmp = log_temp_beside(to, e)) != NULL;
     ok = ok && fork_into(src, upto, tmp, e) && log_move_into_place(tmp, to, e);
     if (!ok && tmp)

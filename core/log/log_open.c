@@ -32,12 +32,11 @@ static const char schema[] =
     " SELECT raise(ABORT, 'events are never deleted'); END;";
 
 /* External content: the index holds no second copy of the texts. */
-static const char schema_search[] =
-    "CREATE VIRTUAL TABLE search USING fts5(text, content='event', content_rowid='seq', columnsize=0,"
-    " tokenize=\"unicode61 remove_diacritics 2\");";
+static const char schema_search[] = "CREATE VIRTUAL TABLE search USING fts5(text, content='event', "
+                                    "content_rowid='seq', columnsize=0,"
+                                    " tokenize=\"unicode61 remove_diacritics 2\");";
 
-static bool exec(sqlite3 *db, const char *path, const char *sql, struct error *e,
-                 const char *doing)
+static bool exec(sqlite3 *db, const char *path, const char *sql, struct error *e, const char *doing)
 {
     return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ||
            log_db_error(db, path, 0, e, doing);
@@ -126,10 +125,11 @@ bool log_move_into_place(const char *tmp, const char *path, struct error *e)
 static bool shared_memory_works(const char *path)
 {
     static const long remote[] = {
-        NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, V9FS_MAGIC, FUSE_SUPER_MAGIC, AFS_SUPER_MAGIC,
-        CODA_SUPER_MAGIC, 0x0bd00bd0 /* Lustre */, 0x47504653 /* GPFS */, 0x19830326 /* BeeGFS */,
-        0x00c36400 /* Ceph */, 0x01161970 /* GFS2 */, 0x7461636f /* OCFS2 */,
-        0xfe534d42 /* SMB2 */, 0xff534d42 /* CIFS */, 0x61756673 /* aufs */,
+        NFS_SUPER_MAGIC,         SMB_SUPER_MAGIC,       V9FS_MAGIC,
+        FUSE_SUPER_MAGIC,        AFS_SUPER_MAGIC,       CODA_SUPER_MAGIC,
+        0x0bd00bd0 /* Lustre */, 0x47504653 /* GPFS */, 0x19830326 /* BeeGFS */,
+        0x00c36400 /* Ceph */,   0x01161970 /* GFS2 */, 0x7461636f /* OCFS2 */,
+        0xfe534d42 /* SMB2 */,   0xff534d42 /* CIFS */, 0x61756673 /* aufs */,
     };
     struct statfs s;
     if (statfs(path, &s) != 0)
@@ -143,8 +143,8 @@ static bool shared_memory_works(const char *path)
 static bool pragma(sqlite3 *db, const char *sql, struct buf *out)
 {
     sqlite3_stmt *st = NULL;
-    bool ok = sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK &&
-              sqlite3_step(st) == SQLITE_ROW;
+    bool ok =
+        sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
     if (ok) {
         const unsigned char *v = sqlite3_column_text(st, 0);
         buf_adds(out, v ? (const char *)v : "");
@@ -185,10 +185,10 @@ static bool check_header(struct log *log, struct error *e)
 static bool leave_wal(struct log *log)
 {
     struct buf got = {0};
-    bool ok = sqlite3_exec(log->db, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL) ==
-                  SQLITE_OK &&
-              pragma(log->db, "PRAGMA journal_mode=TRUNCATE", &got) &&
-              strcmp(buf_str(&got), "truncate") == 0;
+    bool ok =
+        sqlite3_exec(log->db, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL) == SQLITE_OK &&
+        pragma(log->db, "PRAGMA journal_mode=TRUNCATE", &got) &&
+        strcmp(buf_str(&got), "truncate") == 0;
     buf_free(&got);
     /* The lock goes with the first read after the mode is normal again. */
     return ok && sqlite3_exec(log->db, "PRAGMA locking_mode=NORMAL; SELECT 1 FROM sqlite_master",
@@ -235,8 +235,8 @@ static bool is_complete(const char *path)
 {
     char *wal = xasprintf("%s-wal", path), *journal = xasprintf("%s-journal", path);
     struct stat st;
-    bool pending = (stat(wal, &st) == 0 && st.st_size > 0) ||
-                   (stat(journal, &st) == 0 && st.st_size > 0);
+    bool pending =
+        (stat(wal, &st) == 0 && st.st_size > 0) || (stat(journal, &st) == 0 && st.st_size > 0);
     free(wal);
     free(journal);
     return !pending;

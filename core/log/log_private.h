@@ -70,8 +70,7 @@ void log_hash_to_hex(const unsigned char raw[LOG_HASH_RAW], char hex[HASH_LEN + 
 /* zstd when that is smaller; returns true and appends to out, or false: keep it as it is. */
 bool log_compress(struct log *log, const void *bytes, size_t n, struct buf *out);
 /* Undo it; false when damaged or not `size` bytes (0: as the frame says, at most 256 MiB). */
-bool log_decompress(struct log *log, const void *bytes, size_t n, size_t size,
-                    struct buf *out);
+bool log_decompress(struct log *log, const void *bytes, size_t n, size_t size, struct buf *out);
 
 /* Make a complete empty run file at `path` (which exists and is empty). */
 bool log_make_schema(const char *path, struct error *e);

@@ -8,8 +8,7 @@
 
 static double real_at(sqlite3_stmt *st, int col)
 {
-    return sqlite3_column_type(st, col) == SQLITE_NULL ? NO_REAL
-                                                       : sqlite3_column_double(st, col);
+    return sqlite3_column_type(st, col) == SQLITE_NULL ? NO_REAL : sqlite3_column_double(st, col);
 }
 
 static const char *text_at(sqlite3_stmt *st, int col)
@@ -59,8 +58,9 @@ static bool row_body(struct log *log, sqlite3_stmt *st, struct event *ev, struct
     buf_clear(room);
     if (!log_decompress(log, sqlite3_column_blob(st, 13), (size_t)sqlite3_column_bytes(st, 13), 0,
                         room))
-        return error_set(e, ERR_CORRUPT, "%s: the body of event %lld is damaged; warploop log shows "
-                                         "the events around it",
+        return error_set(e, ERR_CORRUPT,
+                         "%s: the body of event %lld is damaged; warploop log shows "
+                         "the events around it",
                          log->path, (long long)ev->seq);
     ev->body = buf_str(room);
     return true;
@@ -176,8 +176,9 @@ bool log_get_blob(struct log *log, const char *hash, struct buf *out, struct err
     if (!ok) {
         out->len = at;
         buf_add(out, "", 0);
-        error_set(e, ERR_CORRUPT, "%s: the stored blob %.12s is damaged (its content no longer fits "
-                                  "its hash); other versions are not touched by that",
+        error_set(e, ERR_CORRUPT,
+                  "%s: the stored blob %.12s is damaged (its content no longer fits "
+                  "its hash); other versions are not touched by that",
                   log->path, hash);
     }
     return ok;

@@ -46,8 +46,7 @@ static bool full_error(const char *path, int64_t needed, struct error *e, const 
                      doing, path, left, (double)(2 * needed + 1000000) / 1e6);
 }
 
-bool log_db_error(sqlite3 *db, const char *path, int64_t needed, struct error *e,
-                  const char *doing)
+bool log_db_error(sqlite3 *db, const char *path, int64_t needed, struct error *e, const char *doing)
 {
     int rc = db ? sqlite3_errcode(db) & 0xff : SQLITE_NOMEM;
     int sys = db ? sqlite3_system_errno(db) : 0;
@@ -56,23 +55,26 @@ bool log_db_error(sqlite3 *db, const char *path, int64_t needed, struct error *e
     if (rc == SQLITE_FULL || (io && (sys == ENOSPC || sys == EDQUOT)))
         return full_error(path, needed, e, doing);
     if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
-        return error_set(e, ERR_BUSY,
-                         "cannot %s %s: another program has locked it for more than %d s (a backup, "
-                         "an sqlite3 shell?): end that, then try again",
-                         doing, path, LOG_BUSY_MS / 1000);
-    if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB || rc == SQLITE_FORMAT ||
-        rc == SQLITE_ERROR || (io && db && sqlite3_extended_errcode(db) == SQLITE_IOERR_SHORT_READ))
-        return error_set(e, ERR_CORRUPT,
-                         "cannot %s %s: the file is damaged or no run of warploop (%s); take a copy, "
-                         "then save what is readable with: sqlite3 COPY .recover | sqlite3 NEW.warp",
-                         doing, path, why);
+        return error_set(
+            e, ERR_BUSY,
+            "cannot %s %s: another program has locked it for more than %d s (a backup, "
+            "an sqlite3 shell?): end that, then try again",
+            doing, path, LOG_BUSY_MS / 1000);
+    if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB || rc == SQLITE_FORMAT || rc == SQLITE_ERROR ||
+        (io && db && sqlite3_extended_errcode(db) == SQLITE_IOERR_SHORT_READ))
+        return error_set(
+            e, ERR_CORRUPT,
+            "cannot %s %s: the file is damaged or no run of warploop (%s); take a copy, "
+            "then save what is readable with: sqlite3 COPY .recover | sqlite3 NEW.warp",
+            doing, path, why);
     if (rc == SQLITE_READONLY || rc == SQLITE_PERM ||
         (io && (sys == EROFS || sys == EACCES || sys == EPERM)) ||
         (rc == SQLITE_CANTOPEN && (sys == 0 || sys == ENOENT))) /* a -wal or -shm not to be made */
-        return error_set(e, ERR_READONLY,
-                         "cannot %s %s: the file or its folder cannot be written (%s); copy the run "
-                         "(its -wal file too) to a folder of your own",
-                         doing, path, why);
+        return error_set(
+            e, ERR_READONLY,
+            "cannot %s %s: the file or its folder cannot be written (%s); copy the run "
+            "(its -wal file too) to a folder of your own",
+            doing, path, why);
     return error_set(e, ERR_SYSTEM, "cannot %s %s: %s%s%s", doing, path, why, sys ? ": " : "",
                      sys ? strerror(sys) : "");
 }
@@ -147,14 +149,15 @@ bool log_compress(struct log *log, const void *bytes, size_t n, struct buf *out)
 bool log_decompress(struct log *log, const void *bytes, size_t n, size_t size, struct buf *out)
 {
     unsigned long long full = ZSTD_getFrameContentSize(bytes, n);
-    if (full == ZSTD_CONTENTSIZE_ERROR || full == ZSTD_CONTENTSIZE_UNKNOWN ||
-        full > (256u << 20) || (size && full != size))
+    if (full == ZSTD_CONTENTSIZE_ERROR || full == ZSTD_CONTENTSIZE_UNKNOWN || full > (256u << 20) ||
+        (size && full != size))
         return false;
     if (!log->dctx)
         log->dctx = ZSTD_createDCtx();
     if (!log->dctx)
         return false;
-    size_t got = ZSTD_decompressDCtx(log->dctx, buf_room(out, (size_t)full), (size_t)full, bytes, n);
+    size_t got =
+        ZSTD_decompressDCtx(log->dctx, buf_room(out, (size_t)full), (size_t)full, bytes, n);
     if (ZSTD_isError(got) || got != full)
         return false;
     out->len += got;

@@ -143,9 +143,9 @@ bool reader_build(struct reader *r, int64_t version, struct buf *out, struct err
     const struct version *v = state_version(r->state, version);
     if (!v)
         return no_version(r, version, e);
-    return v->build_seq ? body_of(r, v->build_seq, out, e)
-                        : error_set(e, ERR_NOTFOUND, "v%lld has not been built yet",
-                                    (long long)version);
+    return v->build_seq
+               ? body_of(r, v->build_seq, out, e)
+               : error_set(e, ERR_NOTFOUND, "v%lld has not been built yet", (long long)version);
 }
 
 void reader_live(const struct reader *r, char *out, size_t size)

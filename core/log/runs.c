@@ -161,12 +161,14 @@ static bool not_found(const char *name, char **paths, size_t n, struct error *e)
     }
     free(used);
     if (n == 0)
-        error_set(e, ERR_NOTFOUND, "there is no run \"%.80s\", and none at all yet: warploop run TASK "
-                                   "begins one (warploop task ls lists the tasks)",
+        error_set(e, ERR_NOTFOUND,
+                  "there is no run \"%.80s\", and none at all yet: warploop run TASK "
+                  "begins one (warploop task ls lists the tasks)",
                   name);
     else
-        error_set(e, ERR_NOTFOUND, "there is no run \"%.80s\": there are %s%s (warploop ls lists them)",
-                  name, buf_str(&list), n > 8 ? " and more" : "");
+        error_set(e, ERR_NOTFOUND,
+                  "there is no run \"%.80s\": there are %s%s (warploop ls lists them)", name,
+                  buf_str(&list), n > 8 ? " and more" : "");
     buf_free(&list);
     return false;
 }
@@ -199,8 +201,9 @@ bool runs_find(const char *name, char **path, struct error *e)
     }
     bool ok = *path != NULL;
     if (!ok && newest)
-        error_set(e, ERR_NOTFOUND, "there is no run yet: warploop run TASK begins one (warploop "
-                                   "task ls lists the tasks)");
+        error_set(e, ERR_NOTFOUND,
+                  "there is no run yet: warploop run TASK begins one (warploop "
+                  "task ls lists the tasks)");
     else if (!ok)
         not_found(name, paths, n, e);
     runs_list_free(paths, n);

@@ -88,9 +88,9 @@ void state_free(struct run_state *s)
         free(s->strategies[i].name);
     free(s->index->plans.slots);
     free(s->index->configs.slots);
-    void *const owned[] = {s->index,    s->versions, s->inflight,   s->goals,
-                           s->steers,   s->strategies, s->records,  s->says,
-                           s->task,     s->parent_run, s->driver_host, s->pause_cause};
+    void *const owned[] = {s->index,  s->versions,   s->inflight,    s->goals,
+                           s->steers, s->strategies, s->records,     s->says,
+                           s->task,   s->parent_run, s->driver_host, s->pause_cause};
     for (size_t i = 0; i < ARRAY_LEN(owned); i++)
         free(owned[i]);
     free(s);
@@ -115,7 +115,8 @@ static struct version *version_at(struct run_state *s, int64_t id)
     return id >= 0 && (uint64_t)id < s->nversions ? &s->versions[id] : NULL;
 }
 
-/* ---- one function a kind; false: impossible here ---------------------------------------------- */
+/* ---- one function a kind; false: impossible here ----------------------------------------------
+ */
 
 static bool on_run_created(struct run_state *s, const struct event *ev)
 {
@@ -340,8 +341,8 @@ static void count_try(struct run_state *s, const struct version *v)
 /* Verdicts that a plan earns by itself: another version with the same plan would earn it too. */
 static bool plan_decided(enum verdict v)
 {
-    return v != VERDICT_NONE && v != VERDICT_INFRA && v != VERDICT_CANCELLED &&
-           v != VERDICT_SAME && v != VERDICT_DEAD;
+    return v != VERDICT_NONE && v != VERDICT_INFRA && v != VERDICT_CANCELLED && v != VERDICT_SAME &&
+           v != VERDICT_DEAD;
 }
 
 static bool on_try(struct run_state *s, const struct event *ev)

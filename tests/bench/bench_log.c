@@ -34,8 +34,9 @@ static int calls_1000(const char *path)
     free(other);
     printf("1,000 tool calls: %lld events, %lld commits, %.1f MB\n", (long long)st.events,
            (long long)st.commits, size_mb(path));
-    printf("  wall %.3f ms, CPU %.3f ms a call (making the texts included; in large batches %.3f)\n",
-           (double)st.wall_ns / 1e9, (double)st.cpu_ns / 1e9, (double)bulk.cpu_ns / 1e9);
+    printf(
+        "  wall %.3f ms, CPU %.3f ms a call (making the texts included; in large batches %.3f)\n",
+        (double)st.wall_ns / 1e9, (double)st.cpu_ns / 1e9, (double)bulk.cpu_ns / 1e9);
     printf("  one commit: %.3f ms\n", (double)st.wall_ns / 1e6 / (double)st.commits);
     return 0;
 }

@@ -47,7 +47,8 @@ static struct {
     bool fail_once;
 } g;
 
-/* ---- what would survive ------------------------------------------------------------------------ */
+/* ---- what would survive ------------------------------------------------------------------------
+ */
 
 static struct image *image_of(const char *path)
 {
@@ -150,7 +151,8 @@ void dropvfs_power_cut(enum drop_mode mode, uint64_t seed)
     }
 }
 
-/* ---- the file methods -------------------------------------------------------------------------- */
+/* ---- the file methods --------------------------------------------------------------------------
+ */
 
 static struct drop_file *self(sqlite3_file *f)
 {
@@ -278,7 +280,8 @@ static int drop_shm_unmap(sqlite3_file *f, int delete_it)
     return self(f)->real->pMethods->xShmUnmap(self(f)->real, delete_it);
 }
 
-/* ---- the VFS ----------------------------------------------------------------------------------- */
+/* ---- the VFS -----------------------------------------------------------------------------------
+ */
 
 static int drop_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *f, int flags, int *out)
 {

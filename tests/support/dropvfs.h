@@ -2,10 +2,10 @@
  * calls a hook before each (where a test may kill the process), lets chosen ones fail, and can play
  * a power cut: what was written but not synced is dropped, kept or kept in parts.
  *
- * One process, one thread, one scenario at a time: its state is global, as SQLite's list of VFSs is.
- * Model: a file's content is safe once it was synced, and so is its being there; a removal is safe
- * when SQLite asked for the folder to be synced. Unsynced writes may arrive in any combination of
- * 512-byte pieces. The -shm file holds nothing that must survive and comes back as rubbish. */
+ * One process, one thread, one scenario at a time: its state is global, as SQLite's list of VFSs
+ * is. Model: a file's content is safe once it was synced, and so is its being there; a removal is
+ * safe when SQLite asked for the folder to be synced. Unsynced writes may arrive in any combination
+ * of 512-byte pieces. The -shm file holds nothing that must survive and comes back as rubbish. */
 #ifndef WARPLOOP_TESTS_SUPPORT_DROPVFS_H
 #define WARPLOOP_TESTS_SUPPORT_DROPVFS_H
 

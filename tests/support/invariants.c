@@ -73,8 +73,9 @@ static bool close_effect(struct check *c, const struct event *ev, enum effect_st
     if (!f || !f->state)
         return bad(c, ev, "no effect of that number began");
     if (f->state != OPEN)
-        return bad(c, ev, f->state == DONE ? "that effect was finished before"
-                                           : "that effect was marked interrupted before");
+        return bad(c, ev,
+                   f->state == DONE ? "that effect was finished before"
+                                    : "that effect was marked interrupted before");
     if (f->version != ev->ref)
         return bad(c, ev, "that effect was begun for another version");
     f->state = how;

@@ -24,13 +24,13 @@ static uint64_t pick(int64_t call, uint64_t salt, uint64_t n)
     return hash_mix((uint64_t)call, salt) % n;
 }
 
-static const char *const strategies[] = {"chunkwise", "residual",  "vblock",    "intrinsics",
-                                         "fused",     "packed",    "CHUNK",     "VBLOCK",
-                                         "UNROLL",    "prefetch",  "transpose", "blocked-state"};
+static const char *const strategies[] = {"chunkwise", "residual", "vblock",    "intrinsics",
+                                         "fused",     "packed",   "CHUNK",     "VBLOCK",
+                                         "UNROLL",    "prefetch", "transpose", "blocked-state"};
 static const char *const words[] = {
-    "state",  "decay", "chunk",  "loads",    "stores", "vector",   "port",   "latency",
+    "state",  "decay", "chunk",  "loads",    "stores", "vector",   "port",       "latency",
     "cache",  "spill", "unroll", "register", "gate",   "residual", "triangular", "solve",
-    "hidden", "bound", "reuse",  "block",    "fused",  "traffic",  "halves", "doubles"};
+    "hidden", "bound", "reuse",  "block",    "fused",  "traffic",  "halves",     "doubles"};
 
 static void add_words(struct buf *b, int64_t call, uint64_t salt, int n)
 {
@@ -60,18 +60,19 @@ static void add_object(struct buf *b, int64_t call, size_t bytes)
 
 static void add_build_reply(struct buf *b, int64_t call, const char *object)
 {
-    buf_addf(b,
-             "{\"type\":\"built\",\"verdict\":\"ok\",\"message\":\"\",\"line\":0,\"command\":\"gcc "
-             "-std=gnu11 -O3 -march=native -fno-fast-math -fno-plt -ffp-contract=fast -fPIC -shared "
-             "-nostartfiles -Wall -o out.so kernel.c shim.c -lm\",\"compiler\":\"gcc (Debian "
-             "12.2.0-14) 12.2.0\",\"jail\":\"bwrap (user, pid, net, mount namespaces), seccomp\","
-             "\"seconds\":%.4f,\"object\":\"%s\",\"mix\":{\"instructions\":%d,\"vector512\":%d,"
-             "\"vector256\":%d,\"vector128\":%d,\"fma\":%d,\"loads\":%d,\"stores\":%d,\"branches\":"
-             "%d,\"stack\":%d,\"calls\":%d},\"log\":\"",
-             0.2 + chance(call, 20), object, (int)pick(call, 21, 4000), (int)pick(call, 22, 900),
-             (int)pick(call, 23, 300), (int)pick(call, 24, 100), (int)pick(call, 25, 600),
-             (int)pick(call, 26, 700), (int)pick(call, 27, 300), (int)pick(call, 28, 90),
-             (int)pick(call, 29, 60), (int)pick(call, 30, 9));
+    buf_addf(
+        b,
+        "{\"type\":\"built\",\"verdict\":\"ok\",\"message\":\"\",\"line\":0,\"command\":\"gcc "
+        "-std=gnu11 -O3 -march=native -fno-fast-math -fno-plt -ffp-contract=fast -fPIC -shared "
+        "-nostartfiles -Wall -o out.so kernel.c shim.c -lm\",\"compiler\":\"gcc (Debian "
+        "12.2.0-14) 12.2.0\",\"jail\":\"bwrap (user, pid, net, mount namespaces), seccomp\","
+        "\"seconds\":%.4f,\"object\":\"%s\",\"mix\":{\"instructions\":%d,\"vector512\":%d,"
+        "\"vector256\":%d,\"vector128\":%d,\"fma\":%d,\"loads\":%d,\"stores\":%d,\"branches\":"
+        "%d,\"stack\":%d,\"calls\":%d},\"log\":\"",
+        0.2 + chance(call, 20), object, (int)pick(call, 21, 4000), (int)pick(call, 22, 900),
+        (int)pick(call, 23, 300), (int)pick(call, 24, 100), (int)pick(call, 25, 600),
+        (int)pick(call, 26, 700), (int)pick(call, 27, 300), (int)pick(call, 28, 90),
+        (int)pick(call, 29, 60), (int)pick(call, 30, 9));
     for (uint64_t i = 0; i < pick(call, 31, 8); i++)
         buf_addf(b, "kernel.c:%d:%d: warning: unused variable 's%d' [-Wunused-variable]\\n",
                  (int)pick(call, 32 + i, 300), (int)pick(call, 33 + i, 60), (int)i);
@@ -82,12 +83,13 @@ static void add_bench_result(struct buf *b, int64_t call, double speedup)
 {
     static const char *const shapes[] = {"t1024h4", "t2048h2", "t4096h1", "t512h8"};
     static const char *const counters[] = {
-        "page-faults", "context-switches", "user-seconds", "instructions", "cycles",
-        "cache-misses", "branch-misses", "l1d-loads", "max-rss", "vector-share"};
-    buf_addf(b,
-             "{\"type\":\"result\",\"verdict\":\"ok\",\"message\":\"\",\"speedup\":%.9g,\"lo\":%.9g,"
-             "\"hi\":%.9g,\"record\":false,\"sets\":5,\"level\":0.9998,\"shapes\":[",
-             speedup, speedup * 0.99, speedup * 1.01);
+        "page-faults",  "context-switches", "user-seconds", "instructions", "cycles",
+        "cache-misses", "branch-misses",    "l1d-loads",    "max-rss",      "vector-share"};
+    buf_addf(
+        b,
+        "{\"type\":\"result\",\"verdict\":\"ok\",\"message\":\"\",\"speedup\":%.9g,\"lo\":%.9g,"
+        "\"hi\":%.9g,\"record\":false,\"sets\":5,\"level\":0.9998,\"shapes\":[",
+        speedup, speedup * 0.99, speedup * 1.01);
     for (size_t i = 0; i < ARRAY_LEN(shapes); i++)
         buf_addf(b,
                  "%s{\"name\":\"%s\",\"speedup\":%.9g,\"gain\":%.9g,\"ns\":%.1f,\"ns_spread\":%.2f,"
@@ -97,17 +99,20 @@ static void add_bench_result(struct buf *b, int64_t call, double speedup)
                  1e5 * chance(call, 70 + i), 5e7 + 1e6 * chance(call, 80 + i),
                  2e7 + 1e7 * chance(call, 90 + i), 30 * chance(call, 100 + i),
                  chance(call, 110 + i));
-    buf_adds(b, "],\"errors\":{\"o\":{\"ratio\":0.031,\"limit\":0.0001,\"baseline\":2.1e-06},\"s\":{"
-                "\"ratio\":0.027,\"limit\":0.0001,\"baseline\":1.9e-06}},\"counters\":[");
+    buf_adds(b,
+             "],\"errors\":{\"o\":{\"ratio\":0.031,\"limit\":0.0001,\"baseline\":2.1e-06},\"s\":{"
+             "\"ratio\":0.027,\"limit\":0.0001,\"baseline\":1.9e-06}},\"counters\":[");
     for (size_t i = 0; i < ARRAY_LEN(counters); i++)
-        buf_addf(b, "%s{\"name\":\"%s\",\"unit\":\"1/call\",\"value\":%.6g,\"baseline\":%.6g,"
-                    "\"incumbent\":%.6g}",
+        buf_addf(b,
+                 "%s{\"name\":\"%s\",\"unit\":\"1/call\",\"value\":%.6g,\"baseline\":%.6g,"
+                 "\"incumbent\":%.6g}",
                  i ? "," : "", counters[i], 1e6 * chance(call, 120 + i),
                  1e6 * chance(call, 130 + i), 1e6 * chance(call, 140 + i));
-    buf_addf(b, "],\"machine\":{\"cpu\":\"Intel(R) Xeon(R) Processor @ 2.10GHz\",\"flags\":\"avx2 "
-                "fma avx512f avx512vl\",\"peak_gflops\":67.2,\"core\":1,\"jail\":\"bwrap, seccomp\","
-                "\"clock\":\"window (CLOCK_MONOTONIC, exit of the child)\",\"calibration_ns\":412345},"
-                "\"seconds\":%.4f}",
+    buf_addf(b,
+             "],\"machine\":{\"cpu\":\"Intel(R) Xeon(R) Processor @ 2.10GHz\",\"flags\":\"avx2 "
+             "fma avx512f avx512vl\",\"peak_gflops\":67.2,\"core\":1,\"jail\":\"bwrap, seccomp\","
+             "\"clock\":\"window (CLOCK_MONOTONIC, exit of the child)\",\"calibration_ns\":412345},"
+             "\"seconds\":%.4f}",
              1 + chance(call, 150));
 }
 
@@ -178,8 +183,8 @@ static void put_call(struct writer *w, int64_t call, int64_t version, const char
     ev.body = buf_str(&body);
     put(w, ev);
     buf_clear(&text);
-    buf_addf(&text, "chunkwise residual vblock CHUNK=%d VBLOCK=%d TRY=%lld",
-             8 << pick(call, 9, 3), 16 << pick(call, 10, 3), (long long)call);
+    buf_addf(&text, "chunkwise residual vblock CHUNK=%d VBLOCK=%d TRY=%lld", 8 << pick(call, 9, 3),
+             16 << pick(call, 10, 3), (long long)call);
     ev = event_make(EV_VERSION);
     ev.id = version;
     ev.ref = version - 1;
@@ -226,8 +231,12 @@ static void put_outcome(struct writer *w, int64_t call, int64_t version, const c
 
 bool mkrun_call(struct log *log, int64_t call, const struct mkrun_opts *o, struct error *e)
 {
-    struct writer w = {.log = log, .e = e, .time = EPOCH + call * 2 * SECOND, .of = 20,
-                       .commits = o->commits, .ok = true};
+    struct writer w = {.log = log,
+                       .e = e,
+                       .time = EPOCH + call * 2 * SECOND,
+                       .of = 20,
+                       .commits = o->commits,
+                       .ok = true};
     struct buf source = {0}, object = {0}, build = {0}, result = {0};
     struct hash src, obj = {""};
     int64_t version = call + 1;

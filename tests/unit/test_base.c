@@ -51,7 +51,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- errors, buffers, memory ------------------------------------------------------------------- */
+/* ---- errors, buffers, memory -------------------------------------------------------------------
+ */
 
 static void test_error(void **state)
 {
@@ -65,8 +66,8 @@ static void test_error(void **state)
     static const struct {
         int number;
         enum error_code code;
-    } cases[] = {{ENOSPC, ERR_FULL},      {EDQUOT, ERR_FULL},  {EROFS, ERR_READONLY},
-                 {EACCES, ERR_READONLY},  {EPERM, ERR_READONLY}, {EIO, ERR_SYSTEM}};
+    } cases[] = {{ENOSPC, ERR_FULL},     {EDQUOT, ERR_FULL},    {EROFS, ERR_READONLY},
+                 {EACCES, ERR_READONLY}, {EPERM, ERR_READONLY}, {EIO, ERR_SYSTEM}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         errno = cases[i].number;
         assert_false(error_sys(&e, "cannot write"));
@@ -172,7 +173,8 @@ static void test_clock_and_hash(void **state)
     assert_true(hash_mix(1, 2) == hash_mix(1, 2));
 }
 
-/* ---- files ------------------------------------------------------------------------------------- */
+/* ---- files -------------------------------------------------------------------------------------
+ */
 
 static void test_files(void **state)
 {
@@ -257,19 +259,20 @@ static void test_home(void **state)
     free(h);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------- */
+/* ---- JSON --------------------------------------------------------------------------------------
+ */
 
-static const char sample[] = "{\n"                                     /* 1 */
-                             "  \"name\": \"k\\\"da\",\n"              /* 2 */
-                             "  \"big\": \"9007199254740993\",\n"      /* 3 */
-                             "  \"shapes\": {\n"                       /* 4 */
-                             "    \"scored\": [ {\"dims\": [1,\n"      /* 5 */
-                             "       2]},\n"                           /* 6 */
-                             "      {\"dims\": [3, 4], \"x\": {}}\n"   /* 7 */
-                             "    ]\n"                                 /* 8 */
-                             "  },\n"                                  /* 9 */
-                             "  \"yes\": true, \"half\": 0.5,\n"       /* 10 */
-                             "  \"tail\": null\n"                      /* 11 */
+static const char sample[] = "{\n"                                   /* 1 */
+                             "  \"name\": \"k\\\"da\",\n"            /* 2 */
+                             "  \"big\": \"9007199254740993\",\n"    /* 3 */
+                             "  \"shapes\": {\n"                     /* 4 */
+                             "    \"scored\": [ {\"dims\": [1,\n"    /* 5 */
+                             "       2]},\n"                         /* 6 */
+                             "      {\"dims\": [3, 4], \"x\": {}}\n" /* 7 */
+                             "    ]\n"                               /* 8 */
+                             "  },\n"                                /* 9 */
+                             "  \"yes\": true, \"half\": 0.5,\n"     /* 10 */
+                             "  \"tail\": null\n"                    /* 11 */
                              "}\n";
 
 static void test_json_lines(void **state)
@@ -343,9 +346,14 @@ static void test_json_bad(void **state)
     (void)state;
     static const struct {
         const char *text, *want;
-    } cases[] = {{"", "f:1"},         {"{", "f:1"},         {"{\n\"a\": 1,\n}", "f:3"},
-                 {"{\"a\" 1}", "f:1"}, {"{}\n\nx", "f:3"},   {"[1,2\n", "f:"},
-                 {"nul", "f:1"},      {"{\"a\":\n\n tru}", "f:3"}};
+    } cases[] = {{"", "f:1"},
+                 {"{", "f:1"},
+                 {"{\n\"a\": 1,\n}", "f:3"},
+                 {"{\"a\" 1}", "f:1"},
+                 {"{}\n\nx", "f:3"},
+                 {"[1,2\n", "f:"},
+                 {"nul", "f:1"},
+                 {"{\"a\":\n\n tru}", "f:3"}};
     struct json_doc doc;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         e.msg[0] = '\0';
@@ -366,7 +374,8 @@ static void test_json_bad(void **state)
     free(deep);
 }
 
-/* ---- the wire ---------------------------------------------------------------------------------- */
+/* ---- the wire ----------------------------------------------------------------------------------
+ */
 
 static void pair(int fds[2])
 {
@@ -525,7 +534,8 @@ static void test_wire_gone(void **state)
     close(fds[0]);
 }
 
-/* ---- processes --------------------------------------------------------------------------------- */
+/* ---- processes ---------------------------------------------------------------------------------
+ */
 
 /* Run sh -c script; what it printed and its wait status. */
 static int run_sh(char *script, char *const env[], struct buf *out)

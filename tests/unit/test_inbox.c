@@ -46,8 +46,12 @@ static int tear_down(void **state)
 static void test_order_and_texts(void **state)
 {
     const char *path = scratch_path(*state, "a-1.warp");
-    const char *const texts[] = {"", "plain", "\x1b]0;title\a\x01\x7f", "bad \xff utf-8 \xc3",
-                                 "'); DELETE FROM event; --", "two\nlines"};
+    const char *const texts[] = {"",
+                                 "plain",
+                                 "\x1b]0;title\a\x01\x7f",
+                                 "bad \xff utf-8 \xc3",
+                                 "'); DELETE FROM event; --",
+                                 "two\nlines"};
     struct command *cmds = NULL;
     size_t n = 0;
     struct log *log = log_open(path, &e);
@@ -100,7 +104,8 @@ static void test_limit(void **state)
     assert_int_equal(e.code, ERR_NOTFOUND);
 }
 
-/* ---- exactly once ------------------------------------------------------------------------------ */
+/* ---- exactly once ------------------------------------------------------------------------------
+ */
 
 /* What the engine does at a safe point: every command becomes an event, in one batch. */
 static bool take_all(struct log *log)
@@ -234,10 +239,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        T(test_order_and_texts),
-        T(test_limit),
-        T(test_exactly_once),
-        T(test_rollback_keeps_the_command),
+        T(test_order_and_texts), T(test_limit),
+        T(test_exactly_once),    T(test_rollback_keeps_the_command),
         T(test_many_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

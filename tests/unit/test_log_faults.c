@@ -50,7 +50,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- power cuts -------------------------------------------------------------------------------- */
+/* ---- power cuts --------------------------------------------------------------------------------
+ */
 
 /* Batches of different sizes, two of them over what SQLite keeps in memory or in its journal
  * before it writes through; the log is closed and opened again in the middle. */
@@ -236,8 +237,8 @@ static void test_power_cut_is_seen(void **state)
     log_close(log);
     sqlite3 *db = NULL;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "PRAGMA synchronous=OFF; INSERT INTO body VALUES(99,'x')", NULL,
-                                  NULL, NULL),
+    assert_int_equal(sqlite3_exec(db, "PRAGMA synchronous=OFF; INSERT INTO body VALUES(99,'x')",
+                                  NULL, NULL, NULL),
                      SQLITE_OK);
     dropvfs_fail(dropvfs_ops() + 1, SQLITE_IOERR, false);
     sqlite3_close(db);
@@ -256,7 +257,8 @@ static void test_power_cut_is_seen(void **state)
     sqlite3_close(db);
 }
 
-/* ---- kills ------------------------------------------------------------------------------------- */
+/* ---- kills -------------------------------------------------------------------------------------
+ */
 
 static void kill_at(void *ctx, int64_t n, enum drop_op op)
 {
@@ -296,7 +298,8 @@ static void test_kill_in_a_transaction(void **state)
     assert_true(kills > 20);
 }
 
-/* ---- single failures --------------------------------------------------------------------------- */
+/* ---- single failures ---------------------------------------------------------------------------
+ */
 
 /* The n-th operation fails once, with each of these: the batch is reported and rolled back whole,
  * the same handle works on. */
@@ -410,12 +413,14 @@ static void test_disk_full(void **state)
 {
     int rc = scratch_child(fill_a_disk, *state);
     if (rc == 77)
-        print_message("no right to mount a small file system here: only the simulated one was full\n");
+        print_message(
+            "no right to mount a small file system here: only the simulated one was full\n");
     else
         assert_int_equal(rc, 0);
 }
 
-/* ---- damage ------------------------------------------------------------------------------------ */
+/* ---- damage ------------------------------------------------------------------------------------
+ */
 
 static void write_file(const char *path, const void *bytes, size_t n)
 {
@@ -549,7 +554,8 @@ static void test_damaged_files(void **state)
     free(other);
 }
 
-/* ---- rights and other programs ----------------------------------------------------------------- */
+/* ---- rights and other programs -----------------------------------------------------------------
+ */
 
 static int open_to_write(const char *dir)
 {

@@ -143,7 +143,7 @@ static void test_texts(void **state)
     ok(reader_build(r, 3, &out, &e));
     assert_non_null(strstr(buf_str(&out), "\"type\":\"built\""));
     buf_clear(&out);
-    ok(reader_result(r, 0, &out, &e)); /* the baseline's */
+    ok(reader_result(r, 0, &out, &e));           /* the baseline's */
     assert_false(reader_result(r, 1, &out, &e)); /* the start was never tried */
     assert_int_equal(e.code, ERR_NOTFOUND);
     assert_false(reader_build(r, 1, &out, &e));
@@ -165,7 +165,8 @@ static void test_missing(void **state)
     assert_int_equal(e.code, ERR_NOTFOUND);
 }
 
-/* ---- describing -------------------------------------------------------------------------------- */
+/* ---- describing --------------------------------------------------------------------------------
+ */
 
 static void describes(struct event ev, const char *want)
 {
@@ -242,7 +243,8 @@ static void test_describe_all(void **state)
     }
 }
 
-/* ---- ID.live ----------------------------------------------------------------------------------- */
+/* ---- ID.live -----------------------------------------------------------------------------------
+ */
 
 static void test_live(void **state)
 {
@@ -302,7 +304,8 @@ static void test_live_damaged(void **state)
     assert_null(live_open(scratch_path(*state, "no/such/folder.warp"), &e));
 }
 
-/* ---- the folder of runs ------------------------------------------------------------------------ */
+/* ---- the folder of runs ------------------------------------------------------------------------
+ */
 
 static char *make_run(const char *task, int age)
 {
@@ -338,8 +341,8 @@ static void test_runs(void **state)
     runs_list_free(paths, n);
     const struct {
         const char *name, *want;
-    } finds[] = {{NULL, kda1},     {"", kda1},           {"kda-2", kda2}, {"tiny-1", tiny},
-                 {"kda-2.warp", kda2}, {kda2, kda2}};
+    } finds[] = {{NULL, kda1},     {"", kda1},           {"kda-2", kda2},
+                 {"tiny-1", tiny}, {"kda-2.warp", kda2}, {kda2, kda2}};
     for (size_t i = 0; i < ARRAY_LEN(finds); i++) {
         ok(runs_find(finds[i].name, &path, &e));
         assert_string_equal(path, finds[i].want);
@@ -386,8 +389,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        T(test_poll),     T(test_wakes),        T(test_holds_nothing), T(test_texts),
-        T(test_missing),  T(test_describe),     T(test_describe_all),  T(test_live),
+        T(test_poll),         T(test_wakes),    T(test_holds_nothing), T(test_texts),
+        T(test_missing),      T(test_describe), T(test_describe_all),  T(test_live),
         T(test_live_damaged), T(test_runs),     T(test_runs_home),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

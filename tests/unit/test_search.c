@@ -116,10 +116,29 @@ static void test_snippet(void **state)
 static void test_no_syntax(void **state)
 {
     struct log *log = filled(*state);
-    static const char *const nasty[] = {
-        "\"", "\"\"\"", "'", "loads\"", "loads OR absent", "NEAR(loads latency)", "loads NOT",
-        "text:loads", "-loads", "^loads", "loads*", "(((", "loads AND (", "{text}:x", "col:", "+",
-        "\\", "%", "_", "\xff\xfe", "\xe2\x80\x94loads\xe2\x80\x94", "a\x01b", "loads\n\tlatency"};
+    static const char *const nasty[] = {"\"",
+                                        "\"\"\"",
+                                        "'",
+                                        "loads\"",
+                                        "loads OR absent",
+                                        "NEAR(loads latency)",
+                                        "loads NOT",
+                                        "text:loads",
+                                        "-loads",
+                                        "^loads",
+                                        "loads*",
+                                        "(((",
+                                        "loads AND (",
+                                        "{text}:x",
+                                        "col:",
+                                        "+",
+                                        "\\",
+                                        "%",
+                                        "_",
+                                        "\xff\xfe",
+                                        "\xe2\x80\x94loads\xe2\x80\x94",
+                                        "a\x01b",
+                                        "loads\n\tlatency"};
     for (size_t i = 0; i < ARRAY_LEN(nasty); i++) {
         struct log_hit *hits = NULL;
         size_t n = 0;
@@ -201,8 +220,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        T(test_finds),  T(test_snippet),         T(test_no_syntax),
-        T(test_query),  T(test_follows_the_log), T(test_without_index),
+        T(test_finds), T(test_snippet),         T(test_no_syntax),
+        T(test_query), T(test_follows_the_log), T(test_without_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

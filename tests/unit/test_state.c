@@ -305,9 +305,9 @@ static void test_find_plan(void **state)
     static const struct {
         enum verdict verdict;
         bool holds; /* the stored result answers another version with this plan */
-    } cases[] = {{VERDICT_OK, true},      {VERDICT_SCREENED, true}, {VERDICT_WRONG, true},
-                 {VERDICT_FAULT, true},   {VERDICT_TIMEOUT, true},  {VERDICT_INACCURATE, true},
-                 {VERDICT_INFRA, false},  {VERDICT_CANCELLED, false}, {VERDICT_SAME, false},
+    } cases[] = {{VERDICT_OK, true},     {VERDICT_SCREENED, true},   {VERDICT_WRONG, true},
+                 {VERDICT_FAULT, true},  {VERDICT_TIMEOUT, true},    {VERDICT_INACCURATE, true},
+                 {VERDICT_INFRA, false}, {VERDICT_CANCELLED, false}, {VERDICT_SAME, false},
                  {VERDICT_DEAD, false}};
     char name[32];
     begin(f);
@@ -435,7 +435,7 @@ static void test_unknown_kinds(void **state)
     size_t says = f->s->nsays;
     fold_code(f, (enum event_kind)EV_COUNT, 1, 1, 1);
     fold_code(f, (enum event_kind)12345, 1, 1, 1);
-    fold_code(f, (enum event_kind)-1, 1, 1, 1);
+    fold_code(f, (enum event_kind) - 1, 1, 1, 1);
     fold_code(f, EV_NONE, 1, 1, 1);
     assert_int_equal(f->s->unknown, 4);
     assert_int_equal(f->s->last_seq, 7);
@@ -465,10 +465,11 @@ static void test_says(void **state)
     assert_int_equal(f->s->nsays, before + 6);
 }
 
-/* ---- canonical --------------------------------------------------------------------------------- */
+/* ---- canonical ---------------------------------------------------------------------------------
+ */
 
-/* A short run with everything in it; `skew` moves what must not count: times, pids, hosts, durations,
- * and a crash in the middle (its effect is done again under another number). */
+/* A short run with everything in it; `skew` moves what must not count: times, pids, hosts,
+ * durations, and a crash in the middle (its effect is done again under another number). */
 static void play(struct fold *f, int64_t skew)
 {
     f->time += skew;
@@ -567,8 +568,9 @@ static void test_canonical(void **state)
 {
     (void)state;
     static void (*const changes[])(struct fold *) = {
-        change_pause, change_version, change_try,  change_verdict, change_seen,     change_goal,
-        change_effect, change_end,    change_call, change_note,    change_baseline, change_unknown};
+        change_pause, change_version, change_try,      change_verdict,
+        change_seen,  change_goal,    change_effect,   change_end,
+        change_call,  change_note,    change_baseline, change_unknown};
     char *a = played(0, NULL), *b = played(777 * S, NULL);
     assert_string_equal(a, b);
     for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
@@ -641,7 +643,7 @@ static void test_names(void **state)
     for (int k = 1; k < EV_COUNT; k++)
         assert_string_not_equal(event_kind_name((enum event_kind)k), "?");
     assert_string_equal(event_kind_name(EV_RUN_CREATED), "run-created");
-    assert_string_equal(event_kind_name((enum event_kind)-5), "?");
+    assert_string_equal(event_kind_name((enum event_kind) - 5), "?");
     assert_string_equal(event_kind_name((enum event_kind)4000), "?");
     for (int v = 0; v < VERDICT_COUNT; v++)
         assert_int_equal(verdict_of(verdict_name((enum verdict)v)), v);
@@ -650,7 +652,7 @@ static void test_names(void **state)
     assert_string_equal(end_reason_name(END_TARGET_MET), "target met");
     assert_string_equal(end_reason_name((enum end_reason)99), "?");
     assert_string_equal(effect_name(EFFECT_BENCH), "bench");
-    assert_string_equal(effect_name((enum effect_kind)-1), "?");
+    assert_string_equal(effect_name((enum effect_kind) - 1), "?");
     struct event ev = event_make(EV_SAY);
     assert_true(isnan(ev.x) && isnan(ev.lo) && isnan(ev.hi) && isnan(ev.y));
     assert_string_equal(ev.text, "");
