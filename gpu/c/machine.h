@@ -1,0 +1,39 @@
+/* The measuring machine: which core, what it can do at most, and who else wants to measure on it. */
+#ifndef WARPLOOP_GPU_C_MACHINE_H
+#define WARPLOOP_GPU_C_MACHINE_H
+
+#include <stdbool.h>
+
+#include "core/base/error.h"
+
+struct machine {
+    char cpu[128];       /* "AMD EPYC 7763" */
+    char flags[200];     /* those that matter to kernels: "sse4_2 avx avx2 fma avx512f" */
+    int core, ncores;    /* the measuring core: the last that this process may use */
+    double peak_gflops;  /* float32, measured on that core; 0 until machine_measure */
+    char peak_how[32];   /* "avx512f fma": what the peak was measured with */
+};
+
+/* Names and core; costs nothing. */
+void machine_probe(struct machine *m);
+
+/* Measure the peak of the measuring core (about 40 ms), unless this boot's figure for this core is
+ * kept in the lock folder. Pins the calling thread to the core for good. */
+void machine_measure(struct machine *m);
+
+/* The folder for locks: /run/user/UID, else $TMPDIR/warploop-UID (mode 0700, ours, no link).
+ * The caller frees. */
+char *machine_folder(struct error *e);
+
+/* One lock per measuring core, shared by all processes of this user; released by any death. */
+struct device_lock {
+    int fd; /* -1: not held */
+};
+
+/* Wait for the lock. `waiting` (may be NULL) is called once when it is not free at once. Ends with
+ * ERR_CANCELLED when cancel_fd hangs up. */
+bool device_lock_take(int core, int cancel_fd, void (*waiting)(void *ctx), void *ctx,
+                      struct device_lock *l, struct error *e) WARN_UNUSED;
+void device_lock_release(struct device_lock *l);
+
+#endif

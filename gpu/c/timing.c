@@ -1,0 +1,550 @@
+#include "gpu/c/timing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "gpu/c/evaluate.h"
+
+#define BLOCKS        2        /* of each shape in a set, */
+#define LONG_BLOCK_NS 500000000 /* unless one takes longer than this: then one */
+#define EMPTY_CALLS   5        /* calibration of one shape in a set */
+#define TRIES         4        /* of a disturbed sample */
+#define SAMPLES_MAX   (2 * BLOCKS)
+#define FUTILE_FROM   3        /* sets before a hopeless candidate is given up */
+#define CHEAP_NS      10000000 /* a reference this fast checks every block */
+
+/* A window may exceed the CPU time by this (timer interrupts and stolen time are not the child's):
+ * 2 % and 300 us; measured on an undisturbed core: 25 us, and 0.5 % of a long call. */
+#define GAP_SHARE 0.02
+#define GAP_NS    300000.0
+
+#define SCREEN_RATIO 1.05
+
+/* What is run, in which order. */
+struct plan {
+    enum version order[6];
+    size_t n;
+    bool check; /* outputs are compared */
+};
+
+struct stage {
+    struct evaluation *ev;
+    struct plan plan;
+    struct executor x[V_COUNT];
+    bool on[V_COUNT];
+    struct arena inputs, outputs, wide;
+    double sample[TIMING_VERSIONS][SAMPLES_MAX];
+    size_t nsamples[TIMING_VERSIONS];
+    double empty_ns;
+    float *kept[2][EV_BUFFERS];  /* the subject's outputs of both calls of a block */
+    double *base[EV_BUFFERS];    /* the baseline's */
+    int64_t reference_ns;        /* what a reference call took; 0: not known */
+};
+
+void timing_free(struct timing *t)
+{
+    free(t->shape);
+    t->shape = NULL;
+}
+
+double timing_low_mean(const double *x, size_t n)
+{
+    size_t half = (n + 1) / 2;
+    double sum = 0, top = stats_quantile(x, n, n > 1 ? (double)(half - 1) / (double)(n - 1) : 0);
+    size_t below = 0;
+    for (size_t i = 0; i < n; i++)
+        if (x[i] < top && below < half) {
+            sum += x[i];
+            below++;
+        }
+    /* The rest of the half equals its largest. */
+    return n ? (sum + (double)(half - below) * top) / (double)half : (double)NAN;
+}
+
+/* ---------------------------------------------------------------- the decision */
+
+/* Mean over the shapes of log(time of b / time of a) in one set. */
+static double log_ratio(const struct timing *t, size_t set, int a, int b)
+{
+    double sum = 0;
+    for (size_t i = 0; i < t->nshapes; i++)
+        sum += log(t->shape[i].by_version[b].ns[set] / t->shape[i].by_version[a].ns[set]);
+    return t->nshapes ? sum / (double)t->nshapes : 0;
+}
+
+static bool loses_on_a_shape(const struct timing *t, double max_loss)
+{
+    for (size_t i = 0; i < t->nshapes; i++) {
+        double sum = 0;
+        for (size_t s = 0; s < t->sets; s++)
+            sum += log(t->shape[i].by_version[V_INCUMBENT].ns[s] /
+                       t->shape[i].by_version[V_CANDIDATE].ns[s]);
+        if (sum / (double)t->sets < log1p(-max_loss))
+            return true;
+    }
+    return false;
+}
+
+/* Whether even a true gain at the optimistic end of what was seen (95 %, one-sided) could not be
+ * proven with all the sets that are allowed. Stopping a hopeless try early makes no false record. */
+static bool hopeless(const double *x, size_t n, size_t max, double level, double needed)
+{
+    if (n < FUTILE_FROM || n >= max)
+        return false;
+    double sd = stats_sd(x, n),
+           best = stats_mean(x, n) + stats_t_quantile(0.95, (double)(n - 1)) * sd / sqrt((double)n);
+    return best - stats_t_quantile(level, (double)(max - 1)) * sd / sqrt((double)max) < needed;
+}
+
+bool timing_decide(struct timing *t, const struct ev_request *r, bool has_incumbent)
+{
+    double speedup[TIMING_SETS_MAX], gain[TIMING_SETS_MAX], *versus;
+    size_t n = t->sets, min = (size_t)r->sets_min, max = (size_t)r->sets_max;
+    for (size_t s = 0; s < n; s++) {
+        speedup[s] = log_ratio(t, s, V_CANDIDATE, V_BASELINE);
+        gain[s] = has_incumbent ? log_ratio(t, s, V_CANDIDATE, V_INCUMBENT) : speedup[s];
+    }
+    versus = gain;
+    t->has_gain = has_incumbent;
+    t->speedup = stats_mean_interval(speedup, n, 0.95);
+    t->gain = stats_mean_interval(versus, n, 0.95);
+    t->record_level = stats_look_level(max - min + 1);
+    double lower = stats_lower_bound(versus, n, t->record_level), needed = log1p(r->margin);
+    t->record_lower = exp(lower);
+    t->shape_loss = has_incumbent && loses_on_a_shape(t, r->max_shape_loss);
+    bool shared = t->disturbed * 5 > t->samples;
+    bool proven = n >= min && lower > needed;
+    t->record = proven && !t->shape_loss && !shared;
+    t->decided = proven || n >= max || t->gain.hi < needed ||
+                 hopeless(versus, n, max, t->record_level, needed);
+    if (n < FUTILE_FROM && n < max)
+        t->decided = false;
+    return t->decided;
+}
+
+/* ---------------------------------------------------------------- samples */
+
+/* Window and CPU time must agree: 0 yes, 1 something else had the core, -1 impossible. */
+static int agreement(const struct call *c)
+{
+    double window = (double)c->window_ns, cpu = (double)c->cpu_ns,
+           room = GAP_SHARE * window + GAP_NS;
+    if (c->cpu_ns < 0)
+        return 0;
+    if (cpu > window + room)
+        return -1;
+    return window > cpu + room;
+}
+
+static bool take_sample(struct stage *g, const struct call_site *at, double *window)
+{
+    struct evaluation *ev = g->ev;
+    struct timing *t = &ev->timing;
+    for (int attempt = 1;; attempt++) {
+        struct call c = {.empty = false};
+        if (!evaluation_call(ev, &g->x[at->version], at, &g->outputs, &c))
+            return false;
+        *window = (double)c.window_ns;
+        int agrees = agreement(&c);
+        if (agrees < 0 && at->version == evaluation_subject(ev))
+            return verdict_set(ev, VERDICT_IMPLAUSIBLE, at,
+                               "its process used %.3f ms of CPU time in a window of %.3f ms",
+                               (double)c.cpu_ns / 1e6, (double)c.window_ns / 1e6);
+        if (agrees == 0)
+            return true;
+        if (attempt == TRIES) {
+            double gap = (double)(c.window_ns - c.cpu_ns);
+            t->disturbed++;
+            t->disturbed_gap_ns = gap > t->disturbed_gap_ns ? gap : t->disturbed_gap_ns;
+            return true;
+        }
+        t->retried++;
+    }
+}
+
+static bool calibrate(struct stage *g, const struct ev_shape *s)
+{
+    struct evaluation *ev = g->ev;
+    enum version v = g->plan.order[g->plan.n / 2];
+    struct call_site at = {.version = v, .shape = s};
+    double ns[EMPTY_CALLS];
+    for (size_t i = 0; i < EMPTY_CALLS; i++) {
+        struct call c = {.empty = true};
+        if (!evaluation_call(ev, &g->x[v], &at, &g->outputs, &c))
+            return false;
+        ns[i] = (double)c.window_ns;
+    }
+    g->empty_ns = stats_median(ns, EMPTY_CALLS);
+    return true;
+}
+
+/* ---------------------------------------------------------------- outputs of the timed launches */
+
+static void keep_outputs(struct stage *g, enum version v, size_t which)
+{
+    const struct ev_request *r = g->ev->r;
+    for (size_t i = 0; i < r->nbuffers; i++) {
+        if (r->buffer[i].kind != EV_OUTPUT)
+            continue;
+        const float *from = arena_data(&g->outputs, i);
+        size_t n = g->outputs.slot[i].bytes / sizeof *from;
+        if (v == evaluation_subject(g->ev))
+            memcpy(g->kept[which][i], from, n * sizeof *from);
+        if (v == V_BASELINE && which == 0)
+            for (size_t k = 0; k < n; k++)
+                g->base[i][k] = (double)from[k];
+    }
+}
+
+static void free_outputs(struct stage *g)
+{
+    for (size_t i = 0; i < EV_BUFFERS; i++) {
+        free(g->kept[0][i]);
+        free(g->kept[1][i]);
+        free(g->base[i]);
+        g->kept[0][i] = g->kept[1][i] = NULL;
+        g->base[i] = NULL;
+    }
+}
+
+static void room_for_outputs(struct stage *g, const struct ev_shape *s)
+{
+    const struct ev_request *r = g->ev->r;
+    free_outputs(g);
+    for (size_t i = 0; i < r->nbuffers; i++) {
+        if (r->buffer[i].kind != EV_OUTPUT)
+            continue;
+        g->kept[0][i] = xcalloc(s->count[i], sizeof(float));
+        g->kept[1][i] = xcalloc(s->count[i], sizeof(float));
+        g->base[i] = xcalloc(s->count[i], sizeof(double));
+    }
+}
+
+/* Both calls of the subject in this block against the baseline's call. */
+static bool compare_with_baseline(struct stage *g, const struct call_site *at)
+{
+    struct evaluation *ev = g->ev;
+    size_t shape = (size_t)(at->shape - ev->r->shape);
+    for (size_t i = 0; i < ev->r->nbuffers; i++) {
+        if (ev->r->buffer[i].kind != EV_OUTPUT)
+            continue;
+        const struct check_ratios *known = &ev->baseline_off[shape][i];
+        double hard = ev->r->buffer[i].hard;
+        /* Until float64 was asked, the baseline may be off by the hard limit. */
+        struct check_ratios off = {.whole = known->finite ? known->whole : hard,
+                                   .block = known->finite ? known->block : hard};
+        for (size_t which = 0; which < 2; which++)
+            if (!evaluation_judge(ev, at, i, g->base[i], g->kept[which][i], &off, &off))
+                return false;
+    }
+    return true;
+}
+
+static bool need_reference(struct stage *g, const struct ev_shape *s)
+{
+    if (g->on[V_REFERENCE])
+        return true;
+    if (!evaluation_start(g->ev, V_REFERENCE, &g->x[V_REFERENCE]))
+        return false;
+    g->on[V_REFERENCE] = true;
+    return evaluation_arena(g->ev, s, ARENA_OUTPUTS, true, &g->wide) &&
+           evaluation_map(g->ev, &g->x[V_REFERENCE], s, &g->inputs, &g->wide);
+}
+
+/* The same launches against float64, on the inputs that are still there. */
+static bool compare_with_reference(struct stage *g, const struct call_site *site)
+{
+    struct evaluation *ev = g->ev;
+    struct call_site at = *site;
+    struct call c = {.empty = false};
+    size_t shape = (size_t)(at.shape - ev->r->shape);
+    at.version = V_REFERENCE;
+    if (!need_reference(g, at.shape) ||
+        !evaluation_call(ev, &g->x[V_REFERENCE], &at, &g->wide, &c))
+        return false;
+    g->reference_ns = c.window_ns;
+    for (size_t i = 0; i < ev->r->nbuffers; i++) {
+        const struct ev_buffer *b = &ev->r->buffer[i];
+        if (b->kind != EV_OUTPUT)
+            continue;
+        const double *ref = arena_data(&g->wide, i);
+        float *base = xcalloc(at.shape->count[i], sizeof *base);
+        for (size_t k = 0; k < at.shape->count[i]; k++)
+            base[k] = (float)g->base[i][k];
+        struct check_ratios ratios, *off = &ev->baseline_off[shape][i];
+        check_ratios(b, &at.shape->extent[i], ref, base, &ratios);
+        free(base);
+        off->whole = ratios.whole > off->whole ? ratios.whole : off->whole;
+        off->block = ratios.block > off->block ? ratios.block : off->block;
+        off->finite = true;
+        for (size_t which = 0; which < 2; which++)
+            if (!evaluation_judge(ev, site, i, ref, g->kept[which][i], &ratios, NULL))
+                return false;
+    }
+    return true;
+}
+
+/* Chosen after the launches: always where it is cheap and at the end of a shape's first set, else
+ * one block in eight. */
+static bool chosen(struct stage *g, size_t set, bool last)
+{
+    if (set == 0)
+        return last;
+    return g->reference_ns < CHEAP_NS ? last : evaluation_seed(g->ev) % 8 == 0;
+}
+
+/* ---------------------------------------------------------------- block, shape, set */
+
+static bool run_block(struct stage *g, const struct ev_family *f, const struct ev_shape *s)
+{
+    size_t seen[V_COUNT] = {0};
+    evaluation_fill(g->ev, f, s, &g->inputs);
+    for (size_t k = 0; k < g->plan.n; k++) {
+        enum version v = g->plan.order[k];
+        struct call_site at = {.version = v, .family = f, .shape = s};
+        double window;
+        if (!take_sample(g, &at, &window))
+            return false;
+        g->ev->timing.samples++;
+        g->sample[v][g->nsamples[v]++] = window;
+        if (g->plan.check)
+            keep_outputs(g, v, seen[v]);
+        seen[v]++;
+    }
+    struct call_site at = {.version = evaluation_subject(g->ev), .family = f, .shape = s};
+    return !g->plan.check || compare_with_baseline(g, &at);
+}
+
+/* Clearly slower on the first shape of the first set: the rest would be a waste of time. */
+static bool screened(struct stage *g)
+{
+    struct evaluation *ev = g->ev;
+    enum version versus = g->on[V_INCUMBENT] ? V_INCUMBENT : V_BASELINE;
+    const double *a = g->sample[V_CANDIDATE], *b = g->sample[versus];
+    size_t na = g->nsamples[V_CANDIDATE], nb = g->nsamples[versus];
+    if (ev->r->mode != EV_MODE_FULL || !g->plan.check || na < 3 || nb < 3)
+        return false;
+    double slower = (timing_low_mean(a, na) - g->empty_ns) /
+                    fmax(timing_low_mean(b, nb) - g->empty_ns, 1);
+    return slower > SCREEN_RATIO && stats_quantile(a, na, 0.25) > stats_quantile(b, nb, 0.75);
+}
+
+/* Above the peak of the core: whatever was measured, it was not this work. */
+static bool plausible(struct stage *g, const struct call_site *at)
+{
+    struct evaluation *ev = g->ev;
+    enum version v = evaluation_subject(ev);
+    /* The calibration is taken off by half only: it must not make a short call look impossible. */
+    double ns = timing_low_mean(g->sample[v], g->nsamples[v]) - g->empty_ns / 2,
+           gflops = ns > 0 ? at->shape->flop / ns : 0;
+    if (ev->machine->peak_gflops <= 0 || gflops <= 1.1 * ev->machine->peak_gflops)
+        return true;
+    return verdict_set(ev, VERDICT_IMPLAUSIBLE, at,
+                       "%.0f GFLOP/s on shape %s; the core's measured peak is %.0f", gflops,
+                       at->shape->name, ev->machine->peak_gflops);
+}
+
+static void store(struct stage *g, size_t index)
+{
+    struct timing *t = &g->ev->timing;
+    for (int v = 0; v < TIMING_VERSIONS; v++) {
+        double ns = timing_low_mean(g->sample[v], g->nsamples[v]) - g->empty_ns;
+        /* A call shorter than the noise of an empty one: not zero, so that ratios stay finite. */
+        t->shape[index].by_version[v].ns[t->sets] = g->nsamples[v] == 0 ? 1 : ns > 500 ? ns : 500;
+    }
+}
+
+/* Map the shape in every template. */
+static bool open_shape(struct stage *g, const struct ev_shape *s)
+{
+    struct evaluation *ev = g->ev;
+    arena_free(&g->inputs);
+    arena_free(&g->outputs);
+    arena_free(&g->wide);
+    if (g->on[V_REFERENCE])
+        executor_stop(&g->x[V_REFERENCE]);
+    g->on[V_REFERENCE] = false;
+    if (!evaluation_arena(ev, s, ARENA_INPUTS, false, &g->inputs) ||
+        !evaluation_arena(ev, s, ARENA_OUTPUTS, false, &g->outputs))
+        return false;
+    for (int v = 0; v < TIMING_VERSIONS; v++) {
+        g->nsamples[v] = 0;
+        if (g->on[v] && !evaluation_map(ev, &g->x[v], s, &g->inputs, &g->outputs))
+            return false;
+    }
+    if (g->plan.check)
+        room_for_outputs(g, s);
+    return calibrate(g, s);
+}
+
+static bool run_shape(struct stage *g, size_t index)
+{
+    struct evaluation *ev = g->ev;
+    struct timing *t = &ev->timing;
+    const struct ev_shape *s = &ev->r->shape[t->shape[index].shape];
+    const struct ev_family *f = &ev->r->family[s->family];
+    struct call_site at = {.version = evaluation_subject(ev), .family = f, .shape = s};
+    if (!open_shape(g, s))
+        return false;
+    for (size_t b = 0; b < BLOCKS; b++) {
+        int64_t begin = clock_mono_ns();
+        if (!run_block(g, f, s))
+            return false;
+        bool last = b + 1 == BLOCKS || clock_mono_ns() - begin > LONG_BLOCK_NS;
+        if (last && t->sets == 0 && index == 0 && screened(g)) {
+            store(g, index);
+            t->nshapes = 1;
+            t->sets = 1;
+            timing_decide(t, ev->r, g->on[V_INCUMBENT]);
+            return verdict_set(ev, VERDICT_SCREENED, &at,
+                               "clearly slower than the %s on %s (%.2fx): timing cut short",
+                               g->on[V_INCUMBENT] ? "incumbent" : "baseline", s->name,
+                               exp(g->on[V_INCUMBENT] ? t->gain.mean : t->speedup.mean));
+        }
+        if (g->plan.check && chosen(g, t->sets, last) && !compare_with_reference(g, &at))
+            return false;
+        if (last)
+            break;
+    }
+    if (!plausible(g, &at))
+        return false;
+    store(g, index);
+    return true;
+}
+
+static void close_set(struct stage *g)
+{
+    for (int v = 0; v < V_COUNT; v++) {
+        if (g->on[v])
+            executor_stop(&g->x[v]);
+        g->on[v] = false;
+    }
+    arena_free(&g->inputs);
+    arena_free(&g->outputs);
+    arena_free(&g->wide);
+}
+
+static void waiting(void *ctx)
+{
+    evaluation_progress(ctx, "wait", 0, 1, "waiting for the measuring core");
+}
+
+static bool run_set(struct stage *g)
+{
+    struct evaluation *ev = g->ev;
+    struct timing *t = &ev->timing;
+    struct device_lock lock;
+    struct error e;
+    if (!device_lock_take(ev->machine->core, ev->wire, waiting, ev, &lock, &e))
+        return verdict_infra(ev, &e, "");
+    bool ok = true;
+    for (size_t k = 0; ok && k < g->plan.n; k++) {
+        enum version v = g->plan.order[k];
+        if (g->on[v])
+            continue;
+        ok = evaluation_start(ev, v, &g->x[v]);
+        g->on[v] = ok;
+    }
+    double empty[EV_SHAPES];
+    size_t shapes = t->nshapes;
+    for (size_t i = 0; ok && i < shapes; i++) {
+        ok = run_shape(g, i);
+        empty[i] = g->empty_ns;
+    }
+    if (ok) {
+        t->calibration[t->sets++] = stats_median(empty, shapes);
+        t->calibration_ns = stats_median(t->calibration, t->sets);
+    }
+    close_set(g);
+    device_lock_release(&lock);
+    return ok;
+}
+
+/* ---------------------------------------------------------------- the stage */
+
+static void take_shapes(struct evaluation *ev)
+{
+    struct timing *t = &ev->timing;
+    *t = (struct timing){.shape = xcalloc(ev->r->nshapes, sizeof *t->shape)};
+    for (size_t i = 0; i < ev->r->nshapes; i++)
+        if (ev->r->shape[i].role == EV_SCORED)
+            t->shape[t->nshapes++].shape = (int)i;
+}
+
+static bool run_sets(struct evaluation *ev, const struct plan *plan)
+{
+    struct stage g = {.ev = ev, .plan = *plan};
+    struct timing *t = &ev->timing;
+    bool has_incumbent = false;
+    g.inputs.fd = g.outputs.fd = g.wide.fd = -1;
+    for (size_t k = 0; k < plan->n; k++)
+        has_incumbent = has_incumbent || plan->order[k] == V_INCUMBENT;
+    size_t max = (size_t)ev->r->sets_max;
+    if (max > TIMING_SETS_MAX)
+        max = TIMING_SETS_MAX;
+    bool ok = true, decided = false;
+    while (ok && !decided && t->sets < max) {
+        ok = run_set(&g);
+        if (!ok)
+            break;
+        if (ev->r->mode == EV_MODE_BASELINE) {
+            decided = t->sets >= (size_t)ev->r->sets_min;
+        } else {
+            decided = timing_decide(t, ev->r, has_incumbent);
+        }
+        if (plan->check) {
+            char text[100];
+            snprintf(text, sizeof text, has_incumbent ? "%.3fx the incumbent" : "%.3fx the baseline",
+                     exp(has_incumbent ? t->gain.mean : t->speedup.mean));
+            evaluation_progress(ev, "time", t->sets, max,
+                                ev->r->mode == EV_MODE_BASELINE ? "the baseline" : text);
+        }
+    }
+    free_outputs(&g);
+    return ok;
+}
+
+bool timing_run(struct evaluation *ev)
+{
+    static const struct plan three = {
+        {V_CANDIDATE, V_INCUMBENT, V_BASELINE, V_BASELINE, V_INCUMBENT, V_CANDIDATE}, 6, true};
+    static const struct plan two = {{V_CANDIDATE, V_BASELINE, V_BASELINE, V_CANDIDATE}, 4, true};
+    static const struct plan one = {{V_BASELINE, V_BASELINE}, 2, true};
+    take_shapes(ev);
+    if (ev->timing.nshapes == 0)
+        return true;
+    evaluation_progress(ev, "time", 0, (size_t)ev->r->sets_max, "timing");
+    if (ev->r->mode == EV_MODE_BASELINE)
+        return run_sets(ev, &one);
+    return run_sets(ev, ev->object[V_INCUMBENT] >= 0 ? &three : &two);
+}
+
+long timing_null(struct evaluation *ev, long tries, bool verbose)
+{
+    static const struct plan same = {{V_CANDIDATE, V_INCUMBENT, V_INCUMBENT, V_CANDIDATE}, 4, false};
+    long records = 0;
+    if (ev->object[V_INCUMBENT] >= 0)
+        close(ev->object[V_INCUMBENT]);
+    ev->object[V_INCUMBENT] = dup(ev->object[V_CANDIDATE]);
+    for (long i = 0; i < tries; i++) {
+        int64_t begin = clock_mono_ns();
+        timing_free(&ev->timing);
+        take_shapes(ev);
+        ev->deadline_ns = begin + ev->r->timeout_ns;
+        if (!run_sets(ev, &same))
+            return -1;
+        const struct timing *t = &ev->timing;
+        records += t->record;
+        if (verbose)
+            printf("%ld\t%zu sets\tgain %.4f [%.4f, %.4f]\tlower %.4f\t%s\t%.2f s\n", i + 1, t->sets,
+                   exp(t->gain.mean), exp(t->gain.lo), exp(t->gain.hi), t->record_lower,
+                   t->record ? "RECORD" : "-", (double)(clock_mono_ns() - begin) / 1e9);
+        fflush(stdout);
+    }
+    return records;
+}

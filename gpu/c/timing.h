@@ -1,0 +1,76 @@
+/* The time stage: process sets, blocks, samples, and whether it is a record.
+ *
+ * A set: fresh templates of every version, fresh memory. For each scored shape some blocks, each
+ * with new inputs, of calls in the order A B C C B A (candidate, incumbent, baseline; without an
+ * incumbent A C C A), so that a drift within a block touches all versions alike. Before each call
+ * every input is read once by our own code: all versions find the caches alike, whatever the call
+ * before did to them.
+ *
+ * A sample is the window of a call less the median empty call of the same set. All samples are kept.
+ * The time of a version in a set is the mean of the faster half of its samples: noise on a shared
+ * machine is one-sided (another tenant on the sibling thread of the core slows 20 to 30 % of all
+ * calls by up to 40 %). Measured on such a machine, identical kernels of 21 ms, 16 samples a set:
+ * the log ratio of two medians has a spread of 3.1 % between sets, of two fastest halves 1.4 %.
+ *
+ * A sample that did not have the core for itself (its CPU time is clearly less than its window and
+ * it did not sleep by itself) is taken again, at most three times. Sets are added from sets.min on
+ * until the interval decides, or sets.max; a candidate whose interval lies below the margin ends
+ * after three. The decision is in stats.h. */
+#ifndef WARPLOOP_GPU_C_TIMING_H
+#define WARPLOOP_GPU_C_TIMING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu/c/spec.h"
+#include "gpu/c/stats.h"
+
+#define TIMING_VERSIONS 3 /* candidate, incumbent, baseline */
+#define TIMING_SETS_MAX 200
+
+/* One version on one shape: its time in every set. */
+struct timing_series {
+    double ns[TIMING_SETS_MAX];
+};
+
+struct timing_shape {
+    int shape; /* index in the request */
+    struct timing_series by_version[TIMING_VERSIONS];
+};
+
+struct timing {
+    size_t nshapes;
+    struct timing_shape *shape; /* owned */
+    size_t sets;
+    double calibration_ns; /* median over sets */
+    double calibration[TIMING_SETS_MAX];
+    size_t samples, retried, disturbed;
+    double disturbed_gap_ns; /* the largest gap between window and CPU time that was let pass */
+    bool decided;
+    struct stats_interval speedup, gain; /* of the log ratio: exp is taken when reported */
+    bool has_gain;
+    double record_lower, record_level; /* lower bound of the gain (not log) and its level */
+    bool record;
+    bool shape_loss; /* a scored shape is worse than the incumbent's by more than allowed */
+};
+
+struct evaluation;
+
+/* Run the stage. Fills ev->timing; the verdict is set on `screened`, `implausible` and failures. */
+bool timing_run(struct evaluation *ev);
+void timing_free(struct timing *t);
+
+/* The mean of the faster half (of n samples the (n + 1) / 2 smallest). */
+double timing_low_mean(const double *x, size_t n);
+
+/* The decision after a set, a pure function of the series: fills the intervals of *t. `versus`:
+ * the version the candidate must beat. Returns true when no further set is needed. */
+bool timing_decide(struct timing *t, const struct ev_request *r, bool has_incumbent);
+
+/* Null tries: the candidate is also the incumbent; `tries` evaluations of the time stage alone.
+ * Prints one line a try to stdout when `verbose`. Returns the number of false records, -1 on
+ * failure. */
+long timing_null(struct evaluation *ev, long tries, bool verbose);
+
+#endif
