@@ -78,15 +78,16 @@ $(BUILD)/test/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libtest.a
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< $(BUILD)/libtest.a $(LIB_CORE) $(LIB_JSON) $(LIB_TUI) \
 	    $(LIB_GPUC) $(LIB_TEST) -lm
 
-# A back end that only pretends, and the drivers of the crash tests.
+# A back end that only pretends, the drivers of the crash tests, and programs that measure.
 FAKE  := $(BUILD)/test/fake/warploop-build $(BUILD)/test/fake/warploop-bench
 CRASH := $(patsubst tests/crash/%.c,$(BUILD)/test/crash/%,$(wildcard tests/crash/*.c))
-tests: $(FAKE) $(CRASH)
+BENCH := $(patsubst tests/bench/%.c,$(BUILD)/test/bench/%,$(wildcard tests/bench/*.c))
+tests: $(FAKE) $(CRASH) $(BENCH)
 $(FAKE): $(BUILD)/obj/tests/fake/fakeback.o $(BASE_OBJ)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_JSON) -lcrypto -lm
-$(BUILD)/test/crash/%: $(BUILD)/obj/tests/crash/%.o $(BUILD)/libtest.a
+$(CRASH) $(BENCH): $(BUILD)/test/%: $(BUILD)/obj/tests/%.o $(BUILD)/libtest.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< $(BUILD)/libtest.a $(LIB_CORE) $(LIB_JSON) $(LIB_TUI) \

@@ -11,6 +11,7 @@
  *   FAKE_CODE=x       the object is this word alone: two sources with the same word are one program
  * WARPLOOP_FAKE_JOURNAL names a file that gets a line for every request served to its end: "build
  * HASH" or "bench HASH". Infra-once needs it: the first time is told from the second by it.
+ * WARPLOOP_FAKE_OBJECT_BYTES=16000 makes objects at least so large, a third of it noise.
  * WARPLOOP_FAKE_BASELINE=wrong lets the baseline's measurement fail. */
 #include <fcntl.h>
 #include <math.h>
@@ -138,6 +139,20 @@ static bool misbehave(const char *how)
     return false;
 }
 
+/* As large, and about as hard to compress, as a real object. */
+static void fatten(struct buf *object)
+{
+    const char *want = getenv("WARPLOOP_FAKE_OBJECT_BYTES");
+    size_t n = want ? strtoul(want, NULL, 10) : 0;
+    struct hash h = hash_bytes(buf_str(object), object->len);
+    while (object->len < n) {
+        static const char zeros[HASH_LEN];
+        bool code = object->len / 1024 % 3 == 0; /* sections are padded to whole pages */
+        h = hash_bytes(h.hex, HASH_LEN);
+        buf_add(object, code ? h.hex : zeros, HASH_LEN);
+    }
+}
+
 static bool build(const struct wire_msg *m)
 {
     struct buf empty = {0}, object = {0};
@@ -151,6 +166,7 @@ static bool build(const struct wire_msg *m)
         return true;
     buf_addf(&object, "FAKEOBJECT %s\n", json_str(m->head, "symbol", ""));
     strip(source, &object);
+    fatten(&object);
     bool once = strcmp(how, "infra-once") == 0, again = once && in_journal("build", &object);
     const char *verdict = !*how || again || strcmp(how, "noobject") == 0 ? "ok" : once ? "infra" : how;
     struct wire_msg r = {.head = cJSON_CreateObject()};
