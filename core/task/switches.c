@@ -114,30 +114,31 @@ static bool starts(const char *s, size_t n, const char *word)
            (n == w || !(isalnum((unsigned char)s[w]) || s[w] == '_'));
 }
 
-/* The text of a condition without comments; false when a comment or the line goes on below. */
+/* The text of a condition without comments; false when a comment or the line goes on below, or it
+ * is too long: then *len is what there was. */
 static bool condition(const char *s, size_t n, char *out, size_t size, size_t *len)
 {
     size_t m = 0;
-    for (size_t i = 0; i < n; i++) {
+    bool whole = true;
+    for (size_t i = 0; i < n && whole; i++) {
         if (s[i] == '/' && i + 1 < n && s[i + 1] == '/')
             break;
         if (s[i] == '/' && i + 1 < n && s[i + 1] == '*') {
             const char *end = memmem(s + i + 2, n - i - 2, "*/", 2);
-            if (!end)
-                return false;
-            i = (size_t)(end - s) + 1;
-            if (m < size)
+            whole = end && m < size;
+            i = whole ? (size_t)(end - s) + 1 : i;
+            if (whole)
                 out[m++] = ' ';
-            continue;
+        } else if (m == size) {
+            whole = false;
+        } else {
+            out[m++] = s[i];
         }
-        if (m == size)
-            return false;
-        out[m++] = s[i];
     }
     while (m && isspace((unsigned char)out[m - 1]))
         m--;
     *len = m;
-    return !m || out[m - 1] != '\\';
+    return whole && (!m || out[m - 1] != '\\');
 }
 
 enum directive { IF, IFDEF, IFNDEF, ELIF };
