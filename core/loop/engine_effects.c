@@ -209,16 +209,25 @@ static void done(struct engine *g, const struct effect *f, enum verdict v, const
     engine_add(g, ev);
 }
 
-/* What cannot be repeated ends the run (the baseline, the reference), or the version. */
+static bool is_ours(const struct effect *f)
+{
+    return f->kind == EFFECT_REFERENCE || f->version == 0;
+}
+
+/* No further try: that ends the version, or the run when it is the baseline or the reference. These
+ * are left open, so that the run goes on once the fault is mended. */
 static void give_up(struct engine *g, const struct effect *f, const char *why, int64_t ns)
 {
-    bool ours = f->kind == EFFECT_REFERENCE || f->version == 0;
+    if (is_ours(f)) {
+        interrupt(g, f, VERDICT_INFRA, why);
+        if (!g->fatal)
+            g->fatal = xasprintf("the %s cannot be %s: %s",
+                                 f->kind == EFFECT_REFERENCE ? "reference" : "baseline",
+                                 f->kind == EFFECT_BASELINE ? "measured" : "built", why);
+        return;
+    }
     done(g, f, VERDICT_INFRA, "", why, "", ns);
-    if (ours && !g->fatal)
-        g->fatal = xasprintf("the %s cannot be %s: %s",
-                             f->kind == EFFECT_REFERENCE ? "reference" : "baseline",
-                             f->kind == EFFECT_BASELINE ? "measured" : "built", why);
-    else if (f->kind == EFFECT_BENCH)
+    if (f->kind == EFFECT_BENCH)
         engine_judge_bench(g, f->version, VERDICT_INFRA, NULL, why, ns);
 }
 
@@ -245,7 +254,7 @@ bool engine_cancel(struct engine *g, int64_t effect, const char *why)
         return false;
     struct effect f = *in;
     backend_cancel(g->be, effect);
-    if (f.kind == EFFECT_REFERENCE || f.version == 0) { /* nothing goes without these */
+    if (is_ours(&f)) { /* nothing goes without these */
         interrupt(g, &f, VERDICT_CANCELLED, why);
         return true;
     }
@@ -271,7 +280,7 @@ void engine_recover(struct engine *g)
         struct effect f = g->s->inflight[0];
         const struct tries *t = engine_tries(g, f.kind == EFFECT_REFERENCE ? -1 : f.version);
         int deaths = is_bench(f.kind) ? t->bench_deaths : t->build_deaths;
-        if (deaths + 1 < DEATHS_MAX) {
+        if (is_ours(&f) || deaths + 1 < DEATHS_MAX) {
             interrupt(g, &f, VERDICT_NONE, "its engine died");
             continue;
         }

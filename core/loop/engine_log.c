@@ -90,8 +90,12 @@ void engine_fold(struct engine *g, const struct event *ev)
     case EV_TRY:
         g->facts.infra_row = ev->code == VERDICT_INFRA ? g->facts.infra_row + 1 : 0;
         break;
+    case EV_REOPENED: /* the fault may be mended: baseline and reference get their chances anew */
+        *engine_tries(g, -1) = (struct tries){0};
+        *engine_tries(g, 0) = (struct tries){0};
+        g->facts.infra_row = 0;
+        break;
     case EV_RESUMED:
-    case EV_REOPENED:
         g->facts.infra_row = 0;
         break;
     default:

@@ -22,7 +22,7 @@
 #define SOURCE_MAX     ((size_t)1 << 20)
 #define BLOBS_KEPT     16
 #define INFRA_IN_A_ROW 3
-#define DEATHS_MAX     8 /* an effect that died with its engine so often is not begun again */
+#define DEATHS_MAX     8 /* a version whose effect died with its engine so often is not tried again */
 
 /* How often a version's effects were begun and failed through no fault of its own. */
 struct tries {

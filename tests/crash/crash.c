@@ -400,7 +400,7 @@ static void outside(struct test *t, int kills)
             int status = 0;
             pid_t pid = start_engine(t, path);
             dice = hash_mix(dice, 1);
-            clock_sleep_ns((int64_t)(dice % 25000000));
+            clock_sleep_ns((int64_t)(dice % (t->real ? 1500000000 : 25000000)));
             ended = waitpid(pid, &status, WNOHANG) == pid;
             if (!ended) {
                 kill(pid, SIGKILL);

@@ -172,10 +172,17 @@ static void test_baseline_fails(void **state)
 
 static void test_no_back_end(void **state)
 {
-    char *path = et_create("outside", 2, 1);
+    char *path = et_create("outside", 2, 1), *back = xstrdup(getenv("WARPLOOP_BACKEND_DIR"));
     setenv("WARPLOOP_BACKEND_DIR", *state, 1);
     assert_int_equal(et_run(path), ENGINE_ENDED);
     assert_int_equal(et_count(path, EV_ENDED, "cannot run"), 1);
+    setenv("WARPLOOP_BACKEND_DIR", back, 1); /* built meanwhile */
+    et_submit(path, "a", "", 1);
+    assert_int_equal(et_run(path), ENGINE_ENDED);
+    struct run_state *s = et_state(path);
+    assert_int_equal(s->reason, END_BUDGET);
+    state_free(s);
+    free(back);
     et_check(path);
     free(path);
 }
