@@ -222,7 +222,7 @@ static void edit_outside(struct bench *b)
     free(path);
 }
 
-static void search(struct bench *b, int direction)
+void bench_search(struct bench *b, int direction)
 {
     const struct pane *pane = pane_table[b->focus];
     char message[200] = "";
@@ -231,8 +231,15 @@ static void search(struct bench *b, int direction)
                                      : "there is nothing to search in this pane");
         return;
     }
-    if (!pane->grep(b->panes[b->focus], &b->model, b->pattern, direction, message, sizeof message))
+    enum grep_result r =
+        pane->grep(b->panes[b->focus], &b->model, b->pattern, direction, message, sizeof message);
+    b->searching = r == GREP_MORE ? (direction < 0 ? -1 : 1) : 0;
+    if (r == GREP_MORE)
+        bench_say(b, "%s", message);
+    else if (r == GREP_NONE)
         bench_complain(b, "%s", message);
+    else
+        b->message[0] = '\0';
 }
 
 static void accept(struct bench *b)
@@ -247,7 +254,7 @@ static void accept(struct bench *b)
     case FOR_SEARCH:
         if (!blank)
             snprintf(b->pattern, sizeof b->pattern, "%s", text);
-        search(b, 0);
+        bench_search(b, 0);
         break;
     case FOR_STEER:
         if (!blank)
@@ -448,10 +455,10 @@ static void act(struct bench *b, enum action a)
         bench_prompt(b, FOR_SEARCH);
         return;
     case ACTION_SEARCH_NEXT:
-        search(b, 1);
+        bench_search(b, 1);
         return;
     case ACTION_SEARCH_PREVIOUS:
-        search(b, -1);
+        bench_search(b, -1);
         return;
     case ACTION_FORK:
         bench_fork(b, b->model.selected);
@@ -491,6 +498,7 @@ static void act(struct bench *b, enum action a)
 void bench_key(struct bench *b, uint32_t key)
 {
     b->message[0] = '\0';
+    b->searching = 0;
     switch (b->mode) {
     case MODE_PROMPT:
         prompt_mode_key(b, key);

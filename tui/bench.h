@@ -40,6 +40,7 @@ struct bench {
     bool message_bad;
     char confirm_kind[16], confirm_text[24]; /* what `y` sends */
 
+    int searching; /* direction of a search that is not done, 0: none */
     int64_t pause_at; /* monotonic ns at which the pause is sent, 0: none is wanted */
     int64_t data_at;  /* when news are read, 0: none are known */
     int64_t tick_at;  /* next look at the clock and the driver, 0: none */
@@ -66,6 +67,8 @@ void bench_pause_now(struct bench *b);
 void bench_fork(struct bench *b, int64_t version);
 void bench_theme(struct bench *b, const char *name);
 void bench_help(struct bench *b);
+/* On in the focused pane: direction as for a pane's grep. */
+void bench_search(struct bench *b, int direction);
 void bench_prompt(struct bench *b, enum prompt_use use);
 
 /* A key, in whatever mode. */

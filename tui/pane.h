@@ -12,6 +12,8 @@
 #include "tui/layout.h"
 #include "tui/model.h"
 
+enum grep_result { GREP_NONE, GREP_HIT, GREP_MORE };
+
 struct pane {
     const char *name;
     const char *title;
@@ -24,10 +26,11 @@ struct pane {
     void (*draw)(void *self, const struct model *m, struct view v);
     /* A key of this pane; false: not for it. May change what is selected. */
     bool (*keys)(void *self, struct model *m, enum action a);
-    /* Search (direction 1 on, -1 back, 0: anew). NULL: nothing to search here. False with a
-     * message when there is no hit. */
-    bool (*grep)(void *self, const struct model *m, const char *pattern, int direction,
-                 char *message, size_t size);
+    /* Search (direction 1 on, -1 back, 0: anew), for at most some 20 ms: GREP_MORE asks to be
+     * called again with direction 1 or -1 as before. NULL: nothing to search here. Without a hit
+     * the message says so. */
+    enum grep_result (*grep)(void *self, const struct model *m, const char *pattern, int direction,
+                             char *message, size_t size);
     /* Forget the search's marks. */
     void (*close)(void *self);
     /* The pane's text as it is meant, not as it is wrapped. */

@@ -416,15 +416,15 @@ static bool keys(void *self, struct model *m, enum action a)
     return lines_key(&p->lines, a);
 }
 
-static bool grep(void *self, const struct model *m, const char *pattern, int direction,
-                 char *message, size_t size)
+static enum grep_result grep(void *self, const struct model *m, const char *pattern, int direction,
+                             char *message, size_t size)
 {
     struct counters *p = self;
     (void)m;
     if (lines_search(&p->lines, pattern, direction))
-        return true;
+        return GREP_HIT;
     snprintf(message, size, "\"%.60s\" is not among the counters", pattern);
-    return false;
+    return GREP_NONE;
 }
 
 static void close_search(void *self)

@@ -14,8 +14,8 @@
 #include "tui/wrap.h"
 
 #define CACHE       512
-#define MAX_ITEM    4000      /* bytes of one line that are shown */
-#define SEARCH_TIME 300000000 /* ns after which a search pauses */
+#define MAX_ITEM    4000     /* bytes of one line that are shown */
+#define SEARCH_TIME 20000000 /* ns a search may take at once */
 #define INDENT      4
 
 struct item {
@@ -31,7 +31,8 @@ struct reasoning {
     int width;
     size_t changes; /* counts what can change lines that are there */
     char pattern[100];
-    size_t hit; /* item last found + 1, 0 none */
+    size_t hit;      /* item last looked at by a search, + 1; 0 none */
+    size_t searched; /* items that an unfinished search has been through */
 };
 
 static void *make(void)
@@ -269,43 +270,44 @@ static bool keys(void *self, struct model *m, enum action a)
 }
 
 /* From the newest back (direction 0 and 1), as one looks for what happened last. */
-static bool grep(void *self, const struct model *m, const char *pattern, int direction,
-                 char *message, size_t size)
+static enum grep_result grep(void *self, const struct model *m, const char *pattern, int direction,
+                             char *message, size_t size)
 {
     struct reasoning *p = self;
-    p->m = m;
-    snprintf(p->pattern, sizeof p->pattern, "%s", pattern);
     size_t n = m->s->nsays;
     int64_t end = clock_mono_ns() + SEARCH_TIME;
+    p->m = m;
+    snprintf(p->pattern, sizeof p->pattern, "%s", pattern);
     if (direction == 0 || p->hit == 0 || p->hit > n)
         p->hit = direction < 0 ? 0 : n + 1;
-    size_t i = p->hit; /* item + 1 */
-    for (size_t k = 0; k < n; k++) {
-        if (direction < 0)
-            i = i < n ? i + 1 : 1;
-        else
-            i = i > 1 ? i - 1 : n;
-        const struct item *it = item_at(p, i - 1);
-        if (text_find(buf_str(&it->text), it->text.len, 0, p->pattern) < it->text.len) {
-            p->hit = i;
-            scroll_to(&p->scroll, i - 1, height_of, p);
-            return true;
-        }
+    if (direction == 0)
+        p->searched = 0;
+    for (; p->searched < n; p->searched++) {
         if (clock_mono_ns() > end) {
-            p->hit = i;
-            snprintf(message, size, "not in the last %zu of %zu lines; n searches on", k + 1, n);
-            return false;
+            snprintf(message, size, "searching: %zu of %zu lines; any key stops", p->searched, n);
+            return GREP_MORE;
+        }
+        if (direction < 0)
+            p->hit = p->hit < n ? p->hit + 1 : 1;
+        else
+            p->hit = p->hit > 1 ? p->hit - 1 : n;
+        const struct item *it = item_at(p, p->hit - 1);
+        if (text_find(buf_str(&it->text), it->text.len, 0, p->pattern) < it->text.len) {
+            p->searched = 0;
+            scroll_to(&p->scroll, p->hit - 1, height_of, p);
+            return GREP_HIT;
         }
     }
+    p->searched = 0;
     snprintf(message, size, "\"%.60s\" is nowhere in the reasoning", pattern);
-    return false;
+    return GREP_NONE;
 }
 
 static void close_search(void *self)
 {
     struct reasoning *p = self;
     p->pattern[0] = '\0';
-    p->hit = 0;
+    p->hit = p->searched = 0;
 }
 
 /* The last thousand lines. */

@@ -141,16 +141,16 @@ static bool keys(void *self, struct model *m, enum action a)
     return true;
 }
 
-static bool grep(void *self, const struct model *m, const char *pattern, int direction,
-                 char *message, size_t size)
+static enum grep_result grep(void *self, const struct model *m, const char *pattern, int direction,
+                             char *message, size_t size)
 {
     struct source *p = self;
     (void)m;
     p->moved = true;
     if (lines_search(&p->lines, pattern, direction))
-        return true;
+        return GREP_HIT;
     snprintf(message, size, "\"%.60s\" is not in this source", pattern);
-    return false;
+    return GREP_NONE;
 }
 
 static void close_search(void *self)

@@ -13,10 +13,12 @@
 #include "core/base/fs.h"
 #include "core/base/mem.h"
 #include "tui/bench.h"
+#include "tui/wrap.h"
 
 #define MS           INT64_C(1000000)
 #define FRAME_NS     (66 * MS)   /* at most so often when news stream in */
 #define TICK_NS      (1000 * MS) /* while something is in work: seconds are shown */
+#define MESSAGE_ROWS 5
 #define SLOW_TICK_NS (3000 * MS) /* while paused: only whether the engine still lives */
 
 const struct pane *const pane_table[PANE_STATUS] = {
@@ -49,11 +51,27 @@ static void draw_pane(struct bench *b, enum pane_id id, struct view screen)
     pane->draw(b->panes[id], &b->model, view_sub(v, 1, 0, r.h - 1, r.w));
 }
 
+/* In as many of the last rows as it needs: an error's end says what to do. */
+static void draw_message(struct bench *b, struct view screen)
+{
+    size_t starts[WRAP_MAX_ROWS], n = strlen(b->message);
+    int rows = (int)wrap_text(b->message, n, screen.r.w, 0, starts);
+    int shown = rows < MESSAGE_ROWS ? rows : MESSAGE_ROWS;
+    if (shown > screen.r.h)
+        shown = screen.r.h;
+    struct view v = view_sub(screen, screen.r.h - shown, 0, shown, screen.r.w);
+    view_fill(v, 0, 0, shown, v.r.w, ' ', ROLE_STATUS);
+    for (int i = 0; i < shown; i++) {
+        size_t end = i + 1 < rows ? starts[i + 1] : n;
+        view_textn(v, i, 0, b->message_bad ? ROLE_ERROR : ROLE_MESSAGE, b->message + starts[i],
+                   end - starts[i]);
+    }
+}
+
 static void draw_bottom(struct bench *b, struct view screen)
 {
     struct rect r = b->layout.pane[PANE_STATUS];
     struct view status = view_sub(screen, r.y, r.x, r.h, r.w);
-    struct view last = view_sub(status, r.h - 1, 0, 1, r.w);
     bool two = r.h > 1;
     bool text = b->mode == MODE_PROMPT || b->message[0];
     if (two || !text)
@@ -66,10 +84,9 @@ static void draw_bottom(struct bench *b, struct view screen)
             view_text(view_sub(screen, y - 1, 0, 1, r.w), 0, 0,
                       b->message_bad ? ROLE_ERROR : ROLE_MESSAGE, b->message);
     } else if (b->message[0]) {
-        view_fill(last, 0, 0, 1, r.w, ' ', ROLE_STATUS);
-        view_text(last, 0, 0, b->message_bad ? ROLE_ERROR : ROLE_MESSAGE, b->message);
+        draw_message(b, screen);
     } else if (two) {
-        status_hints(&b->model, &b->keys, last);
+        status_hints(&b->model, &b->keys, view_sub(status, 1, 0, 1, r.w));
     }
 }
 
@@ -165,11 +182,13 @@ static void on_timers(struct bench *b)
     if (b->data_at && now >= b->data_at)
         read_news(b);
     if (b->tick_at && now >= b->tick_at) {
-        if (reader_fd(b->model.reader) < 0 || b->model.s->last_seq == 0)
-            read_news(b);
-        model_tick(&b->model);
-        set_tick(b);
+        read_news(b); /* also where nothing tells of news, as on a network's file system */
         b->dirty = true;
+    }
+    if (b->searching) {
+        bench_search(b, b->searching);
+        if (!b->searching || now - b->drawn_at >= 3 * FRAME_NS)
+            b->dirty = true;
     }
     if (b->pause_at && now >= b->pause_at) {
         bench_pause_now(b);
@@ -220,6 +239,8 @@ static void on_keys(struct bench *b)
 static int timeout_ms(const struct bench *b)
 {
     int64_t next = 0;
+    if (b->searching)
+        return 0;
     const int64_t at[] = {b->data_at, b->tick_at, b->pause_at};
     for (size_t i = 0; i < ARRAY_LEN(at); i++)
         if (at[i] && (!next || at[i] < next))
@@ -311,12 +332,12 @@ static bool begin(struct bench *b, struct error *e)
     for (int i = 0; i < PANE_STATUS; i++)
         b->panes[i] = pane_table[i]->make();
     b->news = b->dirty = true;
-    load_keys(b);
     if (b->o->theme) {
         bench_theme(b, b->o->theme);
         if (!b->message_bad)
             b->message[0] = '\0';
     }
+    load_keys(b);
     set_tick(b);
     return true;
 }

@@ -109,7 +109,7 @@ static void expect(struct vt *v, const char *text)
         return;
     struct buf b = {0};
     vt_text(v, &b);
-    print_message("%s", buf_str(&b));
+    fputs(buf_str(&b), stderr); /* print_message cuts */
     fail_msg("\"%s\" did not appear", text);
 }
 
@@ -586,6 +586,38 @@ static void test_quiet(void **state)
     expect_end(v, WORKBENCH_LEFT);
 }
 
+/* A search through many lines goes on by itself in pieces, and any key stops it. */
+static void test_long_search(void **state)
+{
+    (void)state;
+    char *path = fs_join(folder, "kda-10.warp");
+    struct mkrun_opts o = {.calls = 2500, .small_bodies = true, .source_bytes = 200};
+    struct error e = {0};
+    if (!mkrun(path, &o, NULL, &e))
+        fail_msg("%s", e.msg);
+    struct vt *v = start((struct start){.o = {.run_path = path}});
+    expect(v, "[1 source]");
+    vt_send(v, "4/baseline:\r"); /* among the first of 30,000 lines */
+    expect(v, "searching: ");
+    expect(v, "baseline: 50 ms a call");
+    expect(v, "scrolled back");
+    assert_true(vt_wait_gone(v, "searching", 2000));
+    vt_send(v, "/zzz\r");
+    expect(v, "searching: ");
+    vt_send(v, "j");
+    assert_true(vt_wait_gone(v, "searching", 2000));
+    assert_false(vt_has(v, "is nowhere"));
+    vt_send(v, "/zzz\r");
+    expect(v, "is nowhere in the reasoning");
+    vt_settle(v, 100, 1000);
+    long cpu = vt_cpu_ms(v);
+    assert_int_equal(vt_settle(v, 500, 500), 0);
+    assert_true(vt_cpu_ms(v) - cpu <= 10);
+    vt_send(v, "Q");
+    expect_end(v, WORKBENCH_LEFT);
+    free(path);
+}
+
 static void test_ends(void **state)
 {
     (void)state;
@@ -613,7 +645,7 @@ int main(void)
         cmocka_unit_test(test_live),      cmocka_unit_test(test_read_only),
         cmocka_unit_test(test_terminals), cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_sizes),     cmocka_unit_test(test_quiet),
-        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_ends),      cmocka_unit_test(test_long_search),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
