@@ -43,14 +43,8 @@ static void run(struct bench *b, const struct wire_msg *m, int wire, struct wire
     if (!b->measured)
         machine_measure(&b->machine);
     b->measured = true;
-    bool ok = evaluation_begin(&ev, &r, m, &b->machine, &b->nursery, wire) && evaluate_check(&ev);
-    if (ok && r.mode != EV_MODE_CHECK)
-        ok = timing_run(&ev);
-    if (ok && r.mode != EV_MODE_CHECK && r.profile)
-        ok = counters_run(&ev);
-    if (ok)
-        snprintf(ev.verdict.message, sizeof ev.verdict.message, "%s",
-                 ev.timing.record ? "a record" : "right");
+    evaluation_begin(&ev, &r, m, &b->machine, &b->nursery, wire);
+    evaluate(&ev);
     report_result(&ev, result);
     evaluation_end(&ev);
     ev_request_free(&r);

@@ -433,3 +433,24 @@ bool evaluate_check(struct evaluation *ev)
     device_lock_release(&lock);
     return ok;
 }
+
+void evaluate(struct evaluation *ev)
+{
+    bool timed = ev->r->mode != EV_MODE_CHECK;
+    if (ev->verdict.kind != VERDICT_NONE || !evaluate_check(ev) || (timed && !timing_run(ev)) ||
+        (timed && ev->r->profile && !counters_run(ev)))
+        return;
+    const struct timing *t = &ev->timing;
+    const char *what = "right on every family";
+    if (ev->r->mode == EV_MODE_BASELINE)
+        what = "the baseline is within its limits";
+    else if (t->record)
+        what = "right, and a record";
+    else if (timed && t->disturbed * 5 > t->samples)
+        what = "right; no record: other processes used the measuring core";
+    else if (timed && t->shape_loss && t->record_lower > 1 + ev->r->margin)
+        what = "right; no record: a scored shape became slower than the task allows";
+    else if (timed)
+        what = "right, not provably faster";
+    verdict_set(ev, VERDICT_OK, NULL, "%s", what);
+}

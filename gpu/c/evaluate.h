@@ -16,6 +16,7 @@
 enum version { V_CANDIDATE, V_INCUMBENT, V_BASELINE, V_REFERENCE, V_COUNT };
 
 enum verdict_kind {
+    VERDICT_NONE, /* not ended yet */
     VERDICT_OK,
     VERDICT_SCREENED,
     VERDICT_FAULT,
@@ -65,6 +66,9 @@ struct evaluation {
 bool evaluation_begin(struct evaluation *ev, const struct ev_request *r, const struct wire_msg *m,
                       const struct machine *machine, const struct nursery *nursery, int wire);
 void evaluation_end(struct evaluation *ev);
+
+/* All stages that the mode asks for, unless it has ended already: ev->verdict says how it went. */
+void evaluate(struct evaluation *ev);
 
 /* Every family on its check and hidden shapes: reference, baseline, candidate. In baseline mode the
  * baseline itself is judged, against its hard limits. */

@@ -18,7 +18,8 @@ struct machine {
 void machine_probe(struct machine *m);
 
 /* Measure the peak of the measuring core (about 40 ms), unless this boot's figure for this core is
- * kept in the lock folder. Pins the calling thread to the core for good. */
+ * kept in the lock folder. Pins the calling process to the core for good and asks for priority
+ * there (nice -20; granted to root only). */
 void machine_measure(struct machine *m);
 
 /* The folder for locks: /run/user/UID, else $TMPDIR/warploop-UID (mode 0700, ours, no link).

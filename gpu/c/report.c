@@ -9,8 +9,9 @@
 
 const char *verdict_name(enum verdict_kind k)
 {
-    static const char *const names[] = {"ok",         "screened",    "fault",  "timeout", "wrong",
-                                        "inaccurate", "implausible", "launch", "infra",   "infra"};
+    static const char *const names[] = {"infra",       "ok",     "screened",   "fault",
+                                        "timeout",     "wrong",  "inaccurate", "implausible",
+                                        "launch",      "infra",  "infra"};
     return names[k];
 }
 

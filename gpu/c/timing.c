@@ -13,7 +13,8 @@
 #define BLOCKS        2        /* of each shape in a set, */
 #define LONG_BLOCK_NS 500000000 /* unless one takes longer than this: then one */
 #define EMPTY_CALLS   5        /* calibration of one shape in a set */
-#define TRIES         4        /* of a disturbed sample */
+#define TRIES         6        /* of a disturbed sample, with longer and longer pauses, */
+#define PATIENCE      30       /* but of all samples together no more than this and twice as many */
 #define SAMPLES_MAX   (2 * BLOCKS)
 #define FUTILE_FROM   3        /* sets before a hopeless candidate is given up */
 #define CHEAP_NS      10000000 /* a reference this fast checks every block */
@@ -157,13 +158,14 @@ static bool take_sample(struct stage *g, const struct call_site *at, double *win
                                (double)c.cpu_ns / 1e6, (double)c.window_ns / 1e6);
         if (agrees == 0)
             return true;
-        if (attempt == TRIES) {
+        if (attempt == TRIES || t->retried > PATIENCE + 2 * t->samples) {
             double gap = (double)(c.window_ns - c.cpu_ns);
             t->disturbed++;
             t->disturbed_gap_ns = gap > t->disturbed_gap_ns ? gap : t->disturbed_gap_ns;
             return true;
         }
         t->retried++;
+        clock_sleep_ns((int64_t)1000000 << attempt);
     }
 }
 
@@ -329,9 +331,11 @@ static bool screened(struct stage *g)
     size_t na = g->nsamples[V_CANDIDATE], nb = g->nsamples[versus];
     if (ev->r->mode != EV_MODE_FULL || !g->plan.check || na < 3 || nb < 3)
         return false;
-    double slower = (timing_low_mean(a, na) - g->empty_ns) /
-                    fmax(timing_low_mean(b, nb) - g->empty_ns, 1);
-    return slower > SCREEN_RATIO && stats_quantile(a, na, 0.25) > stats_quantile(b, nb, 0.75);
+    double ta = timing_low_mean(a, na) - g->empty_ns, tb = timing_low_mean(b, nb) - g->empty_ns;
+    /* Of a call much shorter than an empty one, four samples say little. */
+    if (ta - tb < g->empty_ns / 2)
+        return false;
+    return ta > SCREEN_RATIO * fmax(tb, 1) && stats_quantile(a, na, 0.25) > stats_quantile(b, nb, 0.75);
 }
 
 /* Above the peak of the core: whatever was measured, it was not this work. */

@@ -13,7 +13,7 @@
  * the log ratio of two medians has a spread of 3.1 % between sets, of two fastest halves 1.4 %.
  *
  * A sample that did not have the core for itself (its CPU time is clearly less than its window and
- * it did not sleep by itself) is taken again, at most three times. Sets are added from sets.min on
+ * it cannot sleep by itself) is taken again, at most five times. Sets are added from sets.min on
  * until the interval decides, or sets.max; a candidate whose interval lies below the margin ends
  * after three. The decision is in stats.h. */
 #ifndef WARPLOOP_GPU_C_TIMING_H
