@@ -10,9 +10,12 @@
 #include "core/base/text.h"
 #include "tui/lines.h"
 #include "tui/pane.h"
+#include "tui/wrap.h"
 
-#define NAME_COLS 18
-#define BAR_COLS  16
+#define NAME_COLS   18
+#define NARROW_COLS 35 /* what a pane at 80 columns has */
+#define WIDE_COLS   58 /* from here on there are more columns */
+#define BAR_COLS    16
 
 struct counters {
     struct lines lines;
@@ -20,7 +23,6 @@ struct counters {
     int64_t version;
     bool wide; /* the lines were made for a wide window */
     bool stale;
-    char verdict_was[16];
 };
 
 static void *make(void)
@@ -55,6 +57,22 @@ static void add_foreign(struct lines *l, enum style_role role, const char *s, in
     buf_free(&b);
 }
 
+/* A foreign text in as many lines as it takes, indented. */
+static void add_wrapped(struct lines *l, enum style_role role, const char *s, bool wide)
+{
+    struct buf b = {0};
+    size_t starts[WRAP_MAX_ROWS];
+    text_line(&b, s, strlen(s), 400);
+    size_t rows = wrap_text(buf_str(&b), b.len, (wide ? WIDE_COLS : NARROW_COLS) - 2, 0, starts);
+    for (size_t i = 0; i < rows; i++) {
+        size_t end = i + 1 < rows ? starts[i + 1] : b.len;
+        lines_pad(l, 2);
+        lines_add(l, role, buf_str(&b) + starts[i], end - starts[i]);
+        lines_end(l);
+    }
+    buf_free(&b);
+}
+
 /* 1234567 -> "1.23 M". */
 static const char *short_number(double v, char out[40])
 {
@@ -77,8 +95,8 @@ static const char *short_number(double v, char out[40])
 /* Whether more of this counter is better: rates and shares are, costs are not. */
 static bool more_is_better(const char *name, const char *unit)
 {
-    static const char *const good[] = {"gflop",  "ipc",       "share",     "per-cycle",
-                                       "vector", "bandwidth", "occupancy", "hit"};
+    static const char *const good[] = {"gflop",     "ipc",       "share", "per-cycle", "vector",
+                                       "bandwidth", "occupancy", "hit",   "intensity"};
     for (size_t i = 0; i < ARRAY_LEN(good); i++)
         if (strcasestr(name, good[i]))
             return true;
@@ -113,17 +131,10 @@ static void add_change(struct lines *l, double now, double before, bool more_bet
 static void add_counter(struct lines *l, const cJSON *c, bool wide)
 {
     const char *name = json_str(c, "name", "?"), *unit = json_str(c, "unit", "");
-    const char *absent = json_str(c, "absent", NULL);
     double value = json_num(c, "value", (double)NAN);
     char s[40];
-    add_foreign(l, absent ? ROLE_ABSENT : ROLE_COUNTER, name, NAME_COLS - 1);
+    add_foreign(l, ROLE_COUNTER, name, NAME_COLS - 1);
     lines_pad(l, NAME_COLS);
-    if (absent || !isfinite(value)) {
-        lines_addf(l, ROLE_ABSENT, "absent: ");
-        add_foreign(l, ROLE_ABSENT, absent ? absent : "no value was given", 200);
-        lines_end(l);
-        return;
-    }
     lines_addf(l, ROLE_COUNTER, "%s", short_number(value, s));
     bool better = more_is_better(name, unit);
     lines_pad(l, NAME_COLS + 10);
@@ -138,6 +149,37 @@ static void add_counter(struct lines *l, const cJSON *c, bool wide)
         add_foreign(l, ROLE_FAINT, unit, 12);
     }
     lines_end(l);
+}
+
+/* Why a counter has no value; NULL when it has one. */
+static const char *absence(const cJSON *c)
+{
+    const char *why = json_str(c, "absent", NULL);
+    if (!why && !isfinite(json_num(c, "value", (double)NAN)))
+        why = "no value was given";
+    return why;
+}
+
+/* Those that could not be read, and once for each run of them why. */
+static void add_absent(struct lines *l, const cJSON *list, bool wide)
+{
+    const char *last = NULL;
+    const cJSON *c;
+    cJSON_ArrayForEach(c, list)
+    {
+        const char *why = absence(c);
+        if (!why)
+            continue;
+        if (last && strcmp(last, why) != 0)
+            add_wrapped(l, ROLE_ABSENT, last, wide);
+        last = why;
+        add_foreign(l, ROLE_ABSENT, json_str(c, "name", "?"), NAME_COLS - 1);
+        lines_pad(l, NAME_COLS);
+        lines_addf(l, ROLE_ABSENT, "absent");
+        lines_end(l);
+    }
+    if (last)
+        add_wrapped(l, ROLE_ABSENT, last, wide);
 }
 
 static void add_counters(struct lines *l, const cJSON *result, bool wide)
@@ -158,7 +200,8 @@ static void add_counters(struct lines *l, const cJSON *result, bool wide)
         lines_addf(l, ROLE_TITLE, "unit");
     }
     lines_end(l);
-    cJSON_ArrayForEach(c, list) add_counter(l, c, wide);
+    cJSON_ArrayForEach(c, list) if (!absence(c)) add_counter(l, c, wide);
+    add_absent(l, list, wide);
 }
 
 /* Time of each scored shape. */
@@ -401,7 +444,7 @@ static void heading(void *self, const struct model *m, struct buf *out)
 static void draw(void *self, const struct model *m, struct view v)
 {
     struct counters *p = self;
-    bool wide = v.r.w >= 58;
+    bool wide = v.r.w >= WIDE_COLS;
     if (p->stale || wide != p->wide)
         rebuild(p, m, wide);
     lines_draw(&p->lines, v, 0, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -458,6 +459,62 @@ static void test_live(void **state)
     free(path);
 }
 
+/* Counters that could not be read say why; a failure says where; neither is shown as zero. */
+static void test_evidence(void **state)
+{
+    (void)state;
+    char *path = copy_of_run("kda-11.warp");
+    struct log *log = drive(path);
+    struct error e = {0};
+    struct hash source;
+    log_begin(log);
+    assert_true(log_put_blob(log, "int x;\n\033]0;evil\a", 15, &source, &e));
+    for (int64_t id = 12; id <= 13; id++) {
+        struct event ev = event_make(EV_VERSION);
+        ev.id = id;
+        ev.ref = id - 1;
+        ev.hash = source.hex;
+        ev.text = "chunkwise";
+        ev.body = "{\"hypothesis\":\"because of the cache\"}";
+        assert_true(log_append(log, &ev, &e));
+        ev = event_make(EV_TRY);
+        ev.id = id;
+        ev.ref = 1;
+        ev.code = id == 12 ? VERDICT_OK : VERDICT_WRONG;
+        ev.text = id == 12 ? "" : "tensor o differs";
+        ev.x = id == 12 ? 1.5 : (double)NAN;
+        ev.lo = ev.hi = ev.x;
+        ev.body =
+            id == 12
+                ? "{\"counters\":[{\"name\":\"cycles\",\"absent\":\"no such counter in this "
+                  "virtual machine\"},{\"name\":\"faults\",\"unit\":\"1/call\",\"value\":50,"
+                  "\"incumbent\":100}],\"shapes\":[{\"name\":\"big\",\"ns\":2000000,"
+                  "\"peak_share\":0.25,\"gflops\":12.5}]}"
+                : "{\"message\":\"o is not what it should be\",\"family\":\"long-memory\","
+                  "\"shape\":\"t65h3\",\"tensor\":\"o\",\"index\":\"77\",\"got\":1,\"want\":2}";
+        assert_true(log_append(log, &ev, &e));
+    }
+    assert_true(log_commit(log, &e));
+    struct vt *v = start((struct start){.o = {.run_path = path}});
+    expect(v, "o is not what it should be");
+    expect(v, "family   long-memory");
+    expect(v, "got 1, want 2");
+    expect(v, "v13 chunkwise: wrong: tensor o");
+    expect(v, "because of the cache");
+    expect(v, "absent: not timed");
+    vt_send(v, ",");
+    expect(v, "cycles            absent");
+    expect(v, "no such counter in this virtual");
+    expect(v, "faults            50        -50.0 %");
+    expect(v, "25.0 % of measured peak");
+    expect(v, "[####............] 12.5");
+    assert_string_equal(vt_title(v), "");
+    vt_send(v, "Q");
+    expect_end(v, WORKBENCH_LEFT);
+    log_close(log);
+    free(path);
+}
+
 static void test_read_only(void **state)
 {
     (void)state;
@@ -638,14 +695,15 @@ static void test_ends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shows),     cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_panes),     cmocka_unit_test(test_help),
-        cmocka_unit_test(test_commands),  cmocka_unit_test(test_editor),
-        cmocka_unit_test(test_big_steer), cmocka_unit_test(test_pause),
-        cmocka_unit_test(test_live),      cmocka_unit_test(test_read_only),
-        cmocka_unit_test(test_terminals), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_quiet),
-        cmocka_unit_test(test_ends),      cmocka_unit_test(test_long_search),
+        cmocka_unit_test(test_shows),       cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_panes),       cmocka_unit_test(test_help),
+        cmocka_unit_test(test_commands),    cmocka_unit_test(test_editor),
+        cmocka_unit_test(test_big_steer),   cmocka_unit_test(test_pause),
+        cmocka_unit_test(test_live),        cmocka_unit_test(test_evidence),
+        cmocka_unit_test(test_read_only),   cmocka_unit_test(test_terminals),
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_quiet),       cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_long_search),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
