@@ -195,7 +195,7 @@ static void power_cuts(const char *path, bool no_wal)
     assert_int_equal(write_batches(path), BATCHES);
     dropvfs_remove();
     /* At every sync, right before and right after it, and here and there between. */
-    int64_t cuts = 0, every = getenv("WARPLOOP_TORTURE") ? 1 : plan->n / 40 + 1;
+    int64_t cuts = 0, every = plan->n / (getenv("WARPLOOP_TORTURE") ? 400 : 40) + 1;
     for (int64_t at = 1; at <= plan->n; at++) {
         bool near = plan->sync[at] || plan->sync[at - 1] || (at < plan->n && plan->sync[at + 1]);
         if (!near && at % every)
@@ -282,7 +282,7 @@ static int write_and_die(const char *dir)
 static void test_kill_in_a_transaction(void **state)
 {
     const char *path = scratch_path(*state, "a-1.warp");
-    int step = getenv("WARPLOOP_TORTURE") ? 1 : 61, status = 128 + SIGKILL, kills = 0;
+    int step = getenv("WARPLOOP_TORTURE") ? 7 : 61, status = 128 + SIGKILL, kills = 0;
     for (kill_number = 1; status == 128 + SIGKILL; kill_number += step, kills++) {
         fresh(path);
         status = scratch_child(write_and_die, *state);
