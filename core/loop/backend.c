@@ -175,32 +175,42 @@ static struct worker *free_worker(struct backend *b, enum worker_kind kind)
     return found;
 }
 
-bool backend_start(struct backend *b, enum worker_kind kind, int64_t id, struct wire_msg *m,
-                   struct error *e)
+bool backend_start_bytes(struct backend *b, enum worker_kind kind, int64_t id, struct buf *bytes,
+                         int64_t timeout_ms, struct error *e)
 {
     struct worker *w = free_worker(b, kind);
-    struct buf bytes = {0};
-    int64_t ms = json_i64(m->head, "timeout_ms", TIMEOUT_MS);
     bool ok = w || error_set(e, ERR_BUSY, "no worker is free");
-    ok = ok && pack(m, &bytes, e);
-    wire_msg_free(m);
     if (ok && !still_there(w)) {
         end_worker(w);
         ok = launch(b, w, e);
     }
     if (!ok) {
-        buf_free(&bytes);
+        buf_free(bytes);
         return false;
     }
     buf_free(&w->out);
     buf_clear(&w->printed);
-    w->out = bytes;
+    w->out = *bytes;
+    *bytes = (struct buf){0};
     w->sent = 0;
     w->id = id;
     w->began = clock_mono_ns();
-    w->deadline = w->began + ms * 1000000 + GRACE_NS;
+    w->deadline = w->began + timeout_ms * 1000000 + GRACE_NS;
     send_some(w);
     return true;
+}
+
+bool backend_start(struct backend *b, enum worker_kind kind, int64_t id, struct wire_msg *m,
+                   struct error *e)
+{
+    struct buf bytes = {0};
+    int64_t ms = json_i64(m->head, "timeout_ms", TIMEOUT_MS);
+    bool ok = pack(m, &bytes, e);
+    wire_msg_free(m);
+    if (ok)
+        return backend_start_bytes(b, kind, id, &bytes, ms, e);
+    buf_free(&bytes);
+    return false;
 }
 
 bool backend_cancel(struct backend *b, int64_t id)
@@ -275,8 +285,7 @@ static bool take_message(struct worker *w, struct wire_msg *m, backend_fn *fn, v
     const char *type = json_str(m->head, "type", "");
     bool progress = strcmp(type, "progress") == 0;
     const char *last = w->kind == WORKER_BUILD ? "built" : "result";
-    if (!w->id || (!progress && strcmp(type, last) != 0) ||
-        json_i64(m->head, "id", -1) != w->id) {
+    if (!w->id || (!progress && strcmp(type, last) != 0) || json_i64(m->head, "id", -1) != w->id) {
         fail(w, BACKEND_FAILED, "answered what was not asked", fn, ctx);
         return false;
     }
@@ -309,7 +318,8 @@ static void drain(struct worker *w)
 static void collect_worker(struct worker *w, backend_fn *fn, void *ctx)
 {
     struct pollfd end = {.fd = w->proc.pidfd, .events = POLLIN};
-    /* Looked at before the wire is read: the last words of a child that ended are all there then. */
+    /* Looked at before the wire is read: the last words of a child that ended are all there then.
+     */
     bool ended = w->proc.pidfd >= 0 && poll(&end, 1, 0) > 0;
     drain(w);
     if (w->out.len)

@@ -2,8 +2,8 @@
  * when first needed and kept. Each serves one request at a time.
  *
  * The programs are looked for in $WARPLOOP_BACKEND_DIR, else beside the running program. Nothing a
- * child does is trusted: a deadline stands over every request, garbage, a wrong id, silence or death
- * end the child and the request, what it printed is kept (bounded). Nothing here blocks but
+ * child does is trusted: a deadline stands over every request, garbage, a wrong id, silence or
+ * death end the child and the request, what it printed is kept (bounded). Nothing here blocks but
  * backend_wait; requests are sent as the child reads them. */
 #ifndef WARPLOOP_LOOP_BACKEND_H
 #define WARPLOOP_LOOP_BACKEND_H
@@ -45,6 +45,10 @@ void backend_free(struct backend *b);
  * 60 s) plus five seconds. ERR_BUSY: no worker of that kind is free. */
 bool backend_start(struct backend *b, enum worker_kind kind, int64_t id, struct wire_msg *m,
                    struct error *e) WARN_UNUSED;
+/* The same with the whole request as bytes (line and parts), which are taken: for what is asked
+ * over and over and not worth making from JSON each time. */
+bool backend_start_bytes(struct backend *b, enum worker_kind kind, int64_t id, struct buf *bytes,
+                         int64_t timeout_ms, struct error *e) WARN_UNUSED;
 /* Kill the worker that serves request `id`, with all below it; the request is forgotten. False when
  * there is none. */
 bool backend_cancel(struct backend *b, int64_t id);

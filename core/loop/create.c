@@ -17,7 +17,8 @@
 #define DEFAULT_HOURS 8
 #define NAME_RACES    20 /* how often another process may take the name we were about to use */
 
-/* ---- creating --------------------------------------------------------------------------------- */
+/* ---- creating ---------------------------------------------------------------------------------
+ */
 
 static int default_jobs(void)
 {
@@ -76,7 +77,8 @@ static char *goal_text(const struct run_opts *o, const struct task *t, double ta
         return engine_text(o->goal, SOURCE_MAX);
     if (isnan(target))
         return xasprintf("Make %s as fast as it gets: %s", t->name, t->title);
-    return xasprintf("Make %s at least %.3gx as fast as its baseline: %s", t->name, target, t->title);
+    return xasprintf("Make %s at least %.3gx as fast as its baseline: %s", t->name, target,
+                     t->title);
 }
 
 static void put_version(struct log *log, int64_t id, const char *source, const char *name)
@@ -178,7 +180,8 @@ bool engine_create(const struct run_opts *o, char **path, struct error *e)
     return ok;
 }
 
-/* ---- the task of a run ------------------------------------------------------------------------ */
+/* ---- the task of a run ------------------------------------------------------------------------
+ */
 
 /* What may be edited while a run lasts: prose, and what is proposed; never what is measured. */
 static void drop_unmeasured(cJSON *o)
@@ -225,8 +228,7 @@ static bool still_same(struct log *log, const struct run_state *s, const struct 
                      t->dir, what);
 }
 
-struct task *engine_task(struct log *log, const struct run_state *s, char **agent,
-                         struct error *e)
+struct task *engine_task(struct log *log, const struct run_state *s, char **agent, struct error *e)
 {
     struct event first;
     if (s->nversions < 2 || !log_get(log, 1, &first, e)) {
@@ -252,7 +254,8 @@ struct task *engine_task(struct log *log, const struct run_state *s, char **agen
     return t;
 }
 
-/* ---- forks ------------------------------------------------------------------------------------ */
+/* ---- forks ------------------------------------------------------------------------------------
+ */
 
 struct cut {
     int64_t version, upto;
@@ -289,9 +292,9 @@ static bool where_to_cut(struct log *log, const char *name, int64_t version, int
     if (!log_each(log, 0, 0, false, find_cut, &c, e))
         return false;
     *upto = c.upto;
-    return c.upto > 0 ||
-           error_set(e, ERR_NOTFOUND, "%s has no judged version v%lld: `warploop show %s` lists them",
-                     name, (long long)version, name);
+    return c.upto > 0 || error_set(e, ERR_NOTFOUND,
+                                   "%s has no judged version v%lld: `warploop show %s` lists them",
+                                   name, (long long)version, name);
 }
 
 static bool first_own_event(const char *path, const char *parent, int64_t version, int64_t upto,
@@ -324,8 +327,8 @@ bool engine_fork(const char *path, int64_t version, char **new_path, struct erro
     struct run_state *s = state_new();
     char *name = runs_name(path), *to = NULL;
     int64_t upto = 0;
-    bool ok = log_each(log, 0, 0, false, keep_state, s, e) &&
-              where_to_cut(log, name, version, &upto, e);
+    bool ok =
+        log_each(log, 0, 0, false, keep_state, s, e) && where_to_cut(log, name, version, &upto, e);
     log_close(log);
     for (int i = 0; ok && !*new_path && i < NAME_RACES; i++) {
         ok = runs_new_path(s->task, &to, e);

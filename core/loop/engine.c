@@ -19,12 +19,13 @@
 #include "core/base/version.h"
 #include "core/loop/engine_private.h"
 
-#define LOOK_MS      150   /* at the inbox, where the system cannot tell of changes */
-#define LOOK_SEL_MS  5000  /* where it can: other hosts' changes are not told of */
+#define LOOK_MS      150  /* at the inbox, where the system cannot tell of changes */
+#define LOOK_SEL_MS  5000 /* where it can: other hosts' changes are not told of */
 #define LOCK_WAIT_NS 2000000000
 #define STEPS_A_TURN 10000 /* more in one turn would be a loop without end */
 
-/* ---- beginning and end ------------------------------------------------------------------------ */
+/* ---- beginning and end ------------------------------------------------------------------------
+ */
 
 static void cpu_model(char *out, size_t size)
 {
@@ -92,10 +93,10 @@ static bool fold_one(void *ctx, const struct event *ev)
     return true;
 }
 
-/* Whoever writes to the inbox closes the file afterwards, which tells that the command is there to be
- * read; that the file is being written would come too early, and with each commit of our own. With
- * other processes that is the run's file, with our own the -wal beside it (SQLite keeps a file open
- * as long as one connection of the process holds a lock on it). */
+/* Whoever writes to the inbox closes the file afterwards, which tells that the command is there to
+ * be read; that the file is being written would come too early, and with each commit of our own.
+ * With other processes that is the run's file, with our own the -wal beside it (SQLite keeps a file
+ * open as long as one connection of the process holds a lock on it). */
 static int watch_file(const char *path)
 {
     int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -166,10 +167,13 @@ static void close_run(struct engine *g)
     if (g->notify_fd >= 0)
         close(g->notify_fd);
     free(g->agent_name);
+    free(g->full.rest);
+    free(g->baseline.rest);
     free(g->fatal);
 }
 
-/* ---- a turn ----------------------------------------------------------------------------------- */
+/* ---- a turn -----------------------------------------------------------------------------------
+ */
 
 static char *end_line(const struct engine *g, enum end_reason reason)
 {
@@ -226,8 +230,8 @@ static bool take_step(struct engine *g)
             end_run(g, END_ERROR);
         return false;
     }
-    struct step step = next_step(g->s, state_active_ns(g->s, clock_wall_ns()), g->agent_waits,
-                                 g->agent_finished);
+    struct step step =
+        next_step(g->s, state_active_ns(g->s, clock_wall_ns()), g->agent_waits, g->agent_finished);
     bool device = step.kind == STEP_BASELINE || step.kind == STEP_BENCH;
     if ((device || step.kind == STEP_BUILD) && !*g->facts.reference.hex) {
         if (engine_begin_reference(g))
@@ -318,7 +322,8 @@ static bool finished(struct engine *g)
     return g->stops > 1 && g->retry_at; /* at once means at once, though the last result is lost */
 }
 
-/* ---- waiting ---------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------------------
+ */
 
 static void sooner(int64_t *ns, int64_t other)
 {
@@ -365,6 +370,14 @@ static void wait_for_news(struct engine *g)
     free(fds);
 }
 
+/* What a front end shows while nothing is in flight. */
+static void show_idle(struct engine *g)
+{
+    if (g->s->ninflight || g->retry_at)
+        return;
+    engine_live(g, g->s->paused ? "paused" : engine_is_outside(g) ? "waits for submissions" : "");
+}
+
 static void loop(struct engine *g)
 {
     bool said = false;
@@ -386,6 +399,7 @@ static void loop(struct engine *g)
         /* An effect that could not even be started, or the end of trouble, left more to do. */
         if (g->nbatch && !g->retry_at)
             continue;
+        show_idle(g);
         wait_for_news(g);
     }
 }
@@ -407,8 +421,8 @@ static void reopen(struct engine *g)
 
 enum engine_result engine_run(const char *path, const struct engine_opts *o, struct error *e)
 {
-    struct engine g = {.o = o, .path = path, .stop_fd = o->stop_fd, .notify_fd = -1,
-                       .result = ENGINE_ENDED};
+    struct engine g = {
+        .o = o, .path = path, .stop_fd = o->stop_fd, .notify_fd = -1, .result = ENGINE_ENDED};
     struct error why = {0};
     if (!open_run(&g, &why)) {
         close_run(&g);
@@ -429,8 +443,10 @@ enum engine_result engine_run(const char *path, const struct engine_opts *o, str
     bool lost = g.broken || g.nbatch > 0;
     enum engine_result result = lost ? ENGINE_FAILED : g.result;
     if (lost && !g.broken)
-        error_set(&g.failure, ERR_FULL, "%s could not be written before the stop: what was in "
-                  "flight is done again at the next start", path);
+        error_set(&g.failure, ERR_FULL,
+                  "%s could not be written before the stop: what was in "
+                  "flight is done again at the next start",
+                  path);
     if (lost && e)
         *e = g.failure;
     close_run(&g);

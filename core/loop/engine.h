@@ -1,6 +1,6 @@
 /* The engine: drives one run. A pure function (core/loop/next.h) names the next step from the run
- * state; this carries it out: starts effects (builds overlap, one device slot), takes their results,
- * reads the inbox between steps, appends events in few commits.
+ * state; this carries it out: starts effects (builds overlap, one device slot), takes their
+ * results, reads the inbox between steps, appends events in few commits.
  *
  * Runs in the calling thread until the run ends, is stopped or left. Never waits for a terminal. */
 #ifndef WARPLOOP_LOOP_ENGINE_H
@@ -44,8 +44,8 @@ enum engine_result { ENGINE_ENDED, ENGINE_STOPPED, ENGINE_FAILED };
 
 /* Drive the run at path. ERR_BUSY when another engine does (its pid and host are named).
  *
- * A paused run is taken up and stays paused until a `resume` comes through the inbox. A run that has
- * ended by an error is reopened; one that has met its target, spent its budget or stalled is
+ * A paused run is taken up and stays paused until a `resume` comes through the inbox. A run that
+ * has ended by an error is reopened; one that has met its target, spent its budget or stalled is
  * reopened only by what lies in the inbox (a goal, a submission, a resume), else ENGINE_ENDED comes
  * back at once and nothing is written.
  * ENGINE_STOPPED: stop_fd or a `stop` from the inbox; the run goes on with the next engine_run.

@@ -20,7 +20,8 @@ void engine_live(struct engine *g, const char *text)
         live_set(g->live, text);
 }
 
-/* ---- asking ----------------------------------------------------------------------------------- */
+/* ---- asking -----------------------------------------------------------------------------------
+ */
 
 static const char *task_source(const struct engine *g, int64_t version)
 {
@@ -121,40 +122,93 @@ static uint64_t seed_of(struct engine *g, const struct effect *f)
     return seed;
 }
 
-static bool ask_build(struct engine *g, const struct effect *f, struct wire_msg *m,
-                      struct error *e)
+static bool start_build(struct engine *g, const struct effect *f, struct error *e)
 {
+    struct wire_msg m = {0};
     struct spec_opts o = {.id = f->id, .jail = g->o->jail ? g->o->jail : "auto"};
     if (f->kind == EFFECT_REFERENCE) {
         const char *s = task_source(g, -1);
-        spec_build(g->task, ROLE_REFERENCE, s, strlen(s), &o, m);
-        return true;
+        spec_build(g->task, ROLE_REFERENCE, s, strlen(s), &o, &m);
+        return backend_start(g->be, WORKER_BUILD, f->id, &m, e);
     }
     const struct buf *source = engine_blob(g, f->input.hex);
     if (!source)
         return error_set(e, ERR_CORRUPT, "the source of v%lld cannot be read",
                          (long long)f->version);
     spec_build(g->task, f->version == 0 ? ROLE_BASELINE : ROLE_CANDIDATE, buf_str(source),
-               source->len, &o, m);
+               source->len, &o, &m);
+    return backend_start(g->be, WORKER_BUILD, f->id, &m, e);
+}
+
+/* An evaluation's request differs from the one before in its id, its seed and its objects only. */
+static bool make_eval_text(struct engine *g, enum eval_mode mode, struct eval_text *t,
+                           struct error *e)
+{
+    static const char *const varies[] = {"id", "seed", "parts"};
+    struct spec_opts o = {.jail = g->o->jail ? g->o->jail : "auto"};
+    char empty[1] = "";
+    struct buf no = {.s = empty};
+    struct eval_parts stand_ins = {.candidate = &no, .baseline = &no, .reference = &no};
+    struct wire_msg m = {0};
+    if (!spec_evaluate(g->task, mode, &stand_ins, &o, &m, e))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(varies); i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(m.head, varies[i]);
+    t->timeout_ms = json_i64(m.head, "timeout_ms", 0);
+    char *text = json_text(m.head);
+    t->rest = xstrdup(text + 1); /* without its brace */
+    free(text);
+    wire_msg_free(&m);
     return true;
 }
 
-static bool ask_bench(struct engine *g, const struct effect *f, struct wire_msg *m,
-                      struct error *e)
+/* The message as wire_send would write it. */
+static void pack_eval(const struct eval_text *t, int64_t id, uint64_t seed,
+                      const struct eval_parts *p, struct buf *out)
 {
-    struct spec_opts o = {
-        .id = f->id, .jail = g->o->jail ? g->o->jail : "auto", .seed = seed_of(g, f)};
+    const struct {
+        const char *name;
+        const struct buf *bytes;
+    } parts[] = {{"candidate", p->candidate},
+                 {"incumbent", p->incumbent},
+                 {"baseline", p->baseline},
+                 {"reference", p->reference}};
+    const char *sep = "";
+    buf_addf(out, "{\"id\":\"%lld\",\"seed\":\"%llu\",\"parts\":[", (long long)id,
+             (unsigned long long)seed);
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        if (!parts[i].bytes)
+            continue;
+        buf_addf(out, "%s{\"name\":\"%s\",\"size\":\"%zu\"}", sep, parts[i].name,
+                 parts[i].bytes->len);
+        sep = ",";
+    }
+    buf_adds(out, "],");
+    buf_adds(out, t->rest);
+    buf_addc(out, '\n');
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        if (parts[i].bytes)
+            buf_add(out, parts[i].bytes->s, parts[i].bytes->len);
+}
+
+static bool start_bench(struct engine *g, const struct effect *f, struct error *e)
+{
     const struct version *incumbent = state_version(g->s, g->s->incumbent);
     bool baseline = f->kind == EFFECT_BASELINE;
+    struct eval_text *t = baseline ? &g->baseline : &g->full;
     struct eval_parts p = {.reference = engine_blob(g, g->facts.reference.hex),
                            .baseline = engine_blob(g, state_version(g->s, 0)->plan.hex)};
+    struct buf bytes = {0};
     if (!baseline)
         p.candidate = engine_blob(g, f->input.hex);
     if (!baseline && incumbent)
         p.incumbent = engine_blob(g, incumbent->plan.hex);
     if (!p.reference || !p.baseline || (!baseline && !p.candidate))
         return error_set(e, ERR_CORRUPT, "an object that was built cannot be read from the log");
-    return spec_evaluate(g->task, baseline ? EVAL_BASELINE : EVAL_FULL, &p, &o, m, e);
+    if (!t->rest && !make_eval_text(g, baseline ? EVAL_BASELINE : EVAL_FULL, t, e))
+        return false;
+    pack_eval(t, f->id, seed_of(g, f), &p, &bytes);
+    return backend_start_bytes(g->be, WORKER_BENCH, f->id, &bytes, t->timeout_ms, e);
 }
 
 static void close_failed(struct engine *g, int64_t effect, const char *why, int64_t ns);
@@ -164,16 +218,11 @@ void engine_start_effects(struct engine *g)
     size_t n = g->nstarts;
     for (size_t i = 0; i < n; i++) {
         const struct effect *f = state_effect(g->s, g->starts[i]);
-        struct wire_msg m = {0};
         struct error e = {0};
         char line[96];
         if (!f)
             continue; /* cancelled before it was started */
-        bool bench = is_bench(f->kind);
-        bool ok = bench ? ask_bench(g, f, &m, &e) : ask_build(g, f, &m, &e);
-        ok = ok && backend_start(g->be, bench ? WORKER_BENCH : WORKER_BUILD, f->id, &m, &e);
-        wire_msg_free(&m);
-        if (!ok) {
+        if (!(is_bench(f->kind) ? start_bench(g, f, &e) : start_build(g, f, &e))) {
             close_failed(g, g->starts[i], e.msg, 0);
             continue;
         }
@@ -183,7 +232,8 @@ void engine_start_effects(struct engine *g)
     g->nstarts = 0;
 }
 
-/* ---- closing ---------------------------------------------------------------------------------- */
+/* ---- closing ----------------------------------------------------------------------------------
+ */
 
 static void interrupt(struct engine *g, const struct effect *f, int code, const char *why)
 {
@@ -285,13 +335,15 @@ void engine_recover(struct engine *g)
             continue;
         }
         char *why = xasprintf("the engine died %d times while this was in flight: it is not begun "
-                              "again", deaths + 1);
+                              "again",
+                              deaths + 1);
         give_up(g, &f, why, 0);
         free(why);
     }
 }
 
-/* ---- answers ---------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------------
+ */
 
 static void cut(cJSON *head, const char *key, size_t keep)
 {
@@ -304,7 +356,7 @@ static void cut(cJSON *head, const char *key, size_t keep)
 }
 
 /* A reply as it is stored: bounded texts, without what only the wire needs. */
-static char *reply_body(cJSON *head)
+char *engine_reply_body(cJSON *head)
 {
     static const char *const wire_only[] = {"type", "id", "parts"};
     for (size_t i = 0; i < ARRAY_LEN(wire_only); i++)
@@ -328,7 +380,8 @@ static void take_build(struct engine *g, const struct effect *f, struct wire_msg
         if (strcmp(m->parts[i].name, "object") == 0)
             object = &m->parts[i];
     if (!build_verdict(v) || (v == VERDICT_OK && (!object || !object->bytes.len))) {
-        char *why = xasprintf("build: %s", *said ? said : "answered without a verdict or an object");
+        char *why =
+            xasprintf("build: %s", *said ? said : "answered without a verdict or an object");
         close_failed(g, f->id, why, ns);
         free(why);
         return;
@@ -336,7 +389,7 @@ static void take_build(struct engine *g, const struct effect *f, struct wire_msg
     struct hash plan = {""};
     if (v == VERDICT_OK)
         plan = engine_put_blob(g, &object->bytes);
-    char *text = engine_text(said, TEXT_KEEP), *body = reply_body(m->head);
+    char *text = engine_text(said, TEXT_KEEP), *body = engine_reply_body(m->head);
     done(g, f, v, plan.hex, text, body, ns);
     if (v != VERDICT_OK && f->kind == EFFECT_REFERENCE && !g->fatal)
         g->fatal = xasprintf("the reference cannot be built: %s", text);
@@ -346,13 +399,13 @@ static void take_build(struct engine *g, const struct effect *f, struct wire_msg
 
 static bool bench_verdict(enum verdict v)
 {
-    return v == VERDICT_OK || v == VERDICT_SCREENED || v == VERDICT_FAULT ||
-           v == VERDICT_TIMEOUT || v == VERDICT_WRONG || v == VERDICT_INACCURATE ||
-           v == VERDICT_IMPLAUSIBLE || v == VERDICT_LAUNCH || v == VERDICT_RULE;
+    return v == VERDICT_OK || v == VERDICT_SCREENED || v == VERDICT_FAULT || v == VERDICT_TIMEOUT ||
+           v == VERDICT_WRONG || v == VERDICT_INACCURATE || v == VERDICT_IMPLAUSIBLE ||
+           v == VERDICT_LAUNCH || v == VERDICT_RULE;
 }
 
-static void take_baseline(struct engine *g, const struct effect *f, const cJSON *head,
-                          const char *said, enum verdict v, int64_t ns)
+static void take_baseline(struct engine *g, const struct effect *f, cJSON *head, const char *said,
+                          enum verdict v, int64_t ns)
 {
     struct error e = {0};
     done(g, f, v, "", said, "", ns);

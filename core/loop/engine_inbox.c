@@ -1,5 +1,5 @@
-/* What people ask for, from any process: each command becomes events, and is crossed off in the same
- * commit. Everything here is foreign text. */
+/* What people ask for, from any process: each command becomes events, and is crossed off in the
+ * same commit. Everything here is foreign text. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,13 +156,16 @@ static void do_submit(struct engine *g, const struct command *c)
                              .predicted = (double)NAN,
                              .parent = g->s->incumbent >= 0 ? g->s->incumbent : 1,
                              .source = source};
+        if (engine_is_outside(g))
+            engine_see_steers(g);
         engine_new_version(g, &p, c->author);
         reopen(g, "a version was submitted");
     }
     json_free(&doc);
 }
 
-/* "v7", "7": the version whose effect is meant; else what the device does, else the oldest build. */
+/* "v7", "7": the version whose effect is meant; else what the device does, else the oldest build.
+ */
 static int64_t effect_meant(const struct engine *g, const char *text)
 {
     const struct run_state *s = g->s;

@@ -29,14 +29,15 @@ static void watch_infra(struct engine *g, const char *message)
     if (g->facts.infra_row < INFRA_IN_A_ROW || g->s->paused)
         return;
     char *cause = xasprintf("%d versions in a row failed through no fault of theirs; the last one: "
-                            "%s", g->facts.infra_row, message);
+                            "%s",
+                            g->facts.infra_row, message);
     engine_pause(g, 3, cause);
     free(cause);
 }
 
 /* The TRY with what follows from it. `ev` has everything but id, code and ref. */
-static void close_version(struct engine *g, int64_t version, enum verdict verdict,
-                          struct event ev, bool record)
+static void close_version(struct engine *g, int64_t version, enum verdict verdict, struct event ev,
+                          bool record)
 {
     ev.id = version;
     ev.code = (int)verdict;
@@ -63,8 +64,8 @@ static double number(const cJSON *o, const char *key)
     return isfinite(x) ? x : (double)NAN;
 }
 
-void engine_judge_bench(struct engine *g, int64_t version, enum verdict verdict,
-                        const cJSON *result, const char *message, int64_t ns)
+void engine_judge_bench(struct engine *g, int64_t version, enum verdict verdict, cJSON *result,
+                        const char *message, int64_t ns)
 {
     const struct version *v = state_version(g->s, version);
     struct event ev = event_make(EV_TRY);
@@ -75,12 +76,7 @@ void engine_judge_bench(struct engine *g, int64_t version, enum verdict verdict,
     ev.text = message;
     bool record = false;
     if (result) {
-        cJSON *kept = cJSON_Duplicate(result, true);
-        static const char *const wire_only[] = {"type", "id", "parts"};
-        for (size_t i = 0; i < ARRAY_LEN(wire_only); i++)
-            cJSON_DeleteItemFromObjectCaseSensitive(kept, wire_only[i]);
-        body = json_text(kept);
-        cJSON_Delete(kept);
+        body = engine_reply_body(result);
         if (strlen(body) > BODY_KEEP)
             strcpy(body, "{}");
         ev.body = body;
@@ -89,8 +85,8 @@ void engine_judge_bench(struct engine *g, int64_t version, enum verdict verdict,
         ev.hi = number(result, "hi");
         ev.y = number(result, "gain");
         /* Without an incumbent the first right version becomes it, however slow. */
-        record = verdict == VERDICT_OK &&
-                 (g->s->incumbent < 0 || json_bool(result, "record", false));
+        record =
+            verdict == VERDICT_OK && (g->s->incumbent < 0 || json_bool(result, "record", false));
     }
     close_version(g, version, verdict, ev, record);
     free(body);
@@ -106,12 +102,13 @@ static void judge_same(struct engine *g, const struct version *v, int64_t other)
     ev.x = known->speedup;
     ev.lo = known->lo;
     ev.hi = known->hi;
-    /* Its gain over today's incumbent follows from the two speedups only roughly, and a rough number
-     * is not shown as a measured one; over itself it is none. */
+    /* Its gain over today's incumbent follows from the two speedups only roughly, and a rough
+     * number is not shown as a measured one; over itself it is none. */
     ev.y = g->s->incumbent == other ? 1.0 : (double)NAN;
     char *body = engine_body(g, known->try_seq);
     char *text = xasprintf("the very program of v%lld (%s): its result holds, nothing was measured "
-                           "again", (long long)other, verdict_name(known->verdict));
+                           "again",
+                           (long long)other, verdict_name(known->verdict));
     ev.body = body;
     ev.text = text;
     close_version(g, version, VERDICT_SAME, ev, false);
@@ -135,7 +132,7 @@ void engine_judge(struct engine *g, int64_t version)
     free(text);
 }
 
-bool engine_take_baseline(struct engine *g, const cJSON *result, struct error *e)
+bool engine_take_baseline(struct engine *g, cJSON *result, struct error *e)
 {
     const cJSON *shapes = cJSON_GetObjectItemCaseSensitive(result, "shapes"), *s;
     double sum = 0, lo = 0, hi = 0, peak = 0;
@@ -168,11 +165,7 @@ bool engine_take_baseline(struct engine *g, const cJSON *result, struct error *e
     ev.hi = exp(hi / n);
     if (with_peak)
         ev.y = peak / with_peak;
-    cJSON *kept = cJSON_Duplicate(result, true);
-    cJSON_DeleteItemFromObjectCaseSensitive(kept, "id");
-    cJSON_DeleteItemFromObjectCaseSensitive(kept, "type");
-    char *body = json_text(kept);
-    cJSON_Delete(kept);
+    char *body = engine_reply_body(result);
     ev.body = body;
     engine_add(g, ev);
     free(body);

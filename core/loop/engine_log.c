@@ -28,7 +28,8 @@ char *engine_text(const char *s, size_t n)
     return buf_take(&b);
 }
 
-/* ---- facts ------------------------------------------------------------------------------------ */
+/* ---- facts ------------------------------------------------------------------------------------
+ */
 
 struct tries *engine_tries(struct engine *g, int64_t version)
 {
@@ -104,7 +105,8 @@ void engine_fold(struct engine *g, const struct event *ev)
     state_apply(g->s, ev);
 }
 
-/* ---- the batch -------------------------------------------------------------------------------- */
+/* ---- the batch --------------------------------------------------------------------------------
+ */
 
 /* Events after which the agent may have another answer. */
 static bool concerns_agent(enum event_kind kind)
@@ -192,8 +194,8 @@ struct hash engine_put_blob(struct engine *g, struct buf *b)
         buf_free(b);
         return name;
     }
-    *blob_place(g) = (struct kept_blob){
-        .name = name, .bytes = *b, .pending = true, .used = ++g->blob_clock};
+    *blob_place(g) =
+        (struct kept_blob){.name = name, .bytes = *b, .pending = true, .used = ++g->blob_clock};
     *b = (struct buf){0};
     return name;
 }
@@ -249,9 +251,10 @@ static bool write_batch(struct engine *g, struct error *e)
         struct event ev = g->batch[i];
         ok = log_append(g->log, &ev, e);
         if (ok && ev.seq != g->batch[i].seq)
-            ok = error_set(e, ERR_CORRUPT, "%s: event %lld was written as %lld: another program "
-                           "writes to this file", g->path, (long long)g->batch[i].seq,
-                           (long long)ev.seq);
+            ok = error_set(e, ERR_CORRUPT,
+                           "%s: event %lld was written as %lld: another program "
+                           "writes to this file",
+                           g->path, (long long)g->batch[i].seq, (long long)ev.seq);
     }
     for (size_t i = 0; ok && i < g->ntaken; i++)
         ok = inbox_done(g->log, g->taken[i], e);
@@ -267,8 +270,10 @@ static void trouble(struct engine *g, const struct error *e)
     if (!g->trouble_since) {
         g->trouble_since = clock_mono_ns();
         if (g->o->wake_fd < 0) /* no screen is in the way */
-            fprintf(stderr, "warploop: %s\nwarploop: the run waits; nothing is lost, it goes on by "
-                    "itself once it can be written\n", e->msg);
+            fprintf(stderr,
+                    "warploop: %s\nwarploop: the run waits; nothing is lost, it goes on by "
+                    "itself once it can be written\n",
+                    e->msg);
     }
     char *line = xasprintf("waits: %s", e->msg);
     engine_live(g, line);

@@ -1,5 +1,5 @@
-/* Inside of the engine: what its parts share. engine.c has the loop, engine_log.c the batch of events
- * that the next commit writes, engine_effects.c what the children are asked and answer,
+/* Inside of the engine: what its parts share. engine.c has the loop, engine_log.c the batch of
+ * events that the next commit writes, engine_effects.c what the children are asked and answer,
  * engine_judge.c verdicts, engine_propose.c new versions, engine_inbox.c what people ask for.
  *
  * How it stays restartable: everything that happens is an event, added to the batch and folded into
@@ -8,21 +8,21 @@
 #ifndef WARPLOOP_LOOP_ENGINE_PRIVATE_H
 #define WARPLOOP_LOOP_ENGINE_PRIVATE_H
 
+#include "core/log/live.h"
+#include "core/log/log.h"
+#include "core/log/state.h"
 #include "core/loop/agent.h"
 #include "core/loop/backend.h"
 #include "core/loop/engine.h"
 #include "core/loop/next.h"
-#include "core/log/live.h"
-#include "core/log/log.h"
-#include "core/log/state.h"
 #include "core/task/spec.h"
 
-#define TEXT_KEEP      2000              /* bytes of a message kept in an event's text */
+#define TEXT_KEEP      2000               /* bytes of a message kept in an event's text */
 #define LOG_KEEP       ((size_t)16 << 10) /* of compiler output kept in a body */
 #define SOURCE_MAX     ((size_t)1 << 20)
 #define BLOBS_KEPT     16
 #define INFRA_IN_A_ROW 3
-#define DEATHS_MAX     8 /* a version whose effect died with its engine so often is not tried again */
+#define DEATHS_MAX     8 /* a version whose effect died with its engine so often is given up */
 
 /* How often a version's effects were begun and failed through no fault of its own. */
 struct tries {
@@ -48,6 +48,12 @@ struct kept_blob {
     int64_t used;
 };
 
+/* What every evaluation of a run asks alike: shapes, families, limits. Made once. */
+struct eval_text {
+    char *rest; /* of the JSON line, from after id, seed and parts to its end; NULL until made */
+    int64_t timeout_ms;
+};
+
 struct engine {
     const struct engine_opts *o;
     const char *path;
@@ -59,6 +65,7 @@ struct engine {
     struct run_state *s;
     struct facts facts;
     char *agent_name;
+    struct eval_text full, baseline;
 
     /* the batch of the next commit */
     struct event *batch; /* texts owned */
@@ -79,18 +86,19 @@ struct engine {
     int stops;       /* 1: at the next safe point, 2: at once */
     int stop_fd;     /* -1 when it has ended */
     const char *stop_why;
-    bool leaving;         /* ENGINE_STOPPED is in the batch or the log */
+    bool leaving; /* ENGINE_STOPPED is in the batch or the log */
     enum engine_result result;
-    char *fatal;          /* the run cannot go on: it ends as an error with this message */
-    bool broken;          /* the log cannot be written: the engine ends with `failure` */
+    char *fatal; /* the run cannot go on: it ends as an error with this message */
+    bool broken; /* the log cannot be written: the engine ends with `failure` */
     struct error failure;
-    int64_t retry_at;     /* monotonic ns of the next try to commit; 0: no trouble */
+    int64_t retry_at; /* monotonic ns of the next try to commit; 0: no trouble */
     int64_t trouble_since;
-    int notify_fd;        /* inotify on the run's file; -1 */
+    int notify_fd; /* inotify on the run's file; -1 */
 };
 
 /* ---- engine_log.c -------------------------------------------------------------------------- */
-/* Add an event to the batch (texts are copied) and to the state. Fills nothing else. Returns seq. */
+/* Add an event to the batch (texts are copied) and to the state. Fills nothing else. Returns seq.
+ */
 int64_t engine_add(struct engine *g, struct event ev);
 /* Fold one event that comes from the log. */
 void engine_fold(struct engine *g, const struct event *ev);
@@ -122,17 +130,23 @@ void engine_news(void *ctx, const struct backend_event *ev);
 bool engine_cancel(struct engine *g, int64_t effect, const char *why);
 void engine_interrupt_all(struct engine *g, const char *why);
 void engine_live(struct engine *g, const char *text);
+/* A reply as it is stored: long texts cut, what only the wire needs taken out of `head`. Caller
+ * frees. */
+char *engine_reply_body(cJSON *head);
 
 /* ---- engine_judge.c ------------------------------------------------------------------------ */
 /* Close a version without a measurement of its own: its build failed or its plan is known. */
 void engine_judge(struct engine *g, int64_t version);
 /* The bench's answer about a version or the baseline. `verdict` is the engine's reading of it. */
-void engine_judge_bench(struct engine *g, int64_t version, enum verdict verdict,
-                        const cJSON *result, const char *message, int64_t ns);
-bool engine_take_baseline(struct engine *g, const cJSON *result, struct error *e);
+void engine_judge_bench(struct engine *g, int64_t version, enum verdict verdict, cJSON *result,
+                        const char *message, int64_t ns);
+bool engine_take_baseline(struct engine *g, cJSON *result, struct error *e);
 
 /* ---- engine_propose.c ---------------------------------------------------------------------- */
 void engine_propose(struct engine *g);
+/* All steers are seen by the version about to be made: an outside agent has read them itself. */
+void engine_see_steers(struct engine *g);
+bool engine_is_outside(const struct engine *g);
 /* Add the events of a new version; takes *p. Returns its number. */
 int64_t engine_new_version(struct engine *g, struct proposal *p, const char *author);
 
@@ -142,8 +156,7 @@ void engine_pause(struct engine *g, int code, const char *cause);
 
 /* ---- create.c ------------------------------------------------------------------------------ */
 /* The task that a run was made for, still as it was measured with. Agent's name to *agent. */
-struct task *engine_task(struct log *log, const struct run_state *s, char **agent,
-                         struct error *e);
+struct task *engine_task(struct log *log, const struct run_state *s, char **agent, struct error *e);
 
 /* ---- small things -------------------------------------------------------------------------- */
 /* At most n bytes of foreign text, cut at a character, invalid UTF-8 replaced. Caller frees. */

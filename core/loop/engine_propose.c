@@ -74,7 +74,8 @@ int64_t engine_new_version(struct engine *g, struct proposal *p, const char *aut
     return id;
 }
 
-/* ---- steers ----------------------------------------------------------------------------------- */
+/* ---- steers -----------------------------------------------------------------------------------
+ */
 
 /* "try MOVE MOVE TUN=16": a configuration that a person wants to see. */
 static bool try_config(struct engine *g, const char *text, struct proposal *p, struct error *e)
@@ -87,9 +88,12 @@ static bool try_config(struct engine *g, const char *text, struct proposal *p, s
         return false;
     config_normalise(t, &c);
     if (!config_valid(t, &c))
-        return error_set(e, ERR_INPUT, "\"%.200s\" is no configuration of this task: a move lacks "
-                         "what it requires, or excludes another", text);
-    *p = (struct proposal){.config = config_text(t, &c), .predicted = (double)NAN,
+        return error_set(e, ERR_INPUT,
+                         "\"%.200s\" is no configuration of this task: a move lacks "
+                         "what it requires, or excludes another",
+                         text);
+    *p = (struct proposal){.config = config_text(t, &c),
+                           .predicted = (double)NAN,
                            .parent = g->s->incumbent >= 0 ? g->s->incumbent : 1};
     int64_t known = state_find_config(g->s, p->config);
     if (known >= 0) {
@@ -134,29 +138,46 @@ static bool obey(struct engine *g, const char *text)
     return true;
 }
 
-/* Marks what is new as seen by the version about to be made. True: it made one by itself. */
-static bool see_steers(struct engine *g)
+static void seen(struct engine *g, const struct steer *steer)
+{
+    struct event ev = event_make(EV_STEER_SEEN);
+    ev.id = steer->id;
+    ev.ref = (int64_t)g->s->nversions;
+    engine_add(g, ev);
+}
+
+void engine_see_steers(struct engine *g)
+{
+    for (size_t i = 0; i < g->s->nsteers; i++)
+        if (!g->s->steers[i].seen)
+            seen(g, &g->s->steers[i]);
+}
+
+/* What is new is seen by the version about to be made. True: it made one by itself. */
+static bool heed_steers(struct engine *g)
 {
     bool made = false;
     for (size_t i = 0; i < g->s->nsteers && !made; i++) {
         if (g->s->steers[i].seen)
             continue;
         char *text = engine_event_text(g, g->s->steers[i].seq);
-        struct event ev = event_make(EV_STEER_SEEN);
-        ev.id = g->s->steers[i].id;
-        ev.ref = (int64_t)g->s->nversions;
-        engine_add(g, ev);
-        made = strcmp(g->agent.name, "outside") != 0 && obey(g, text);
+        seen(g, &g->s->steers[i]);
+        made = obey(g, text);
         free(text);
     }
     return made;
+}
+
+bool engine_is_outside(const struct engine *g)
+{
+    return strcmp(g->agent.name, "outside") == 0;
 }
 
 void engine_propose(struct engine *g)
 {
     struct proposal p = {.predicted = (double)NAN};
     struct error e = {0};
-    if (see_steers(g))
+    if (!engine_is_outside(g) && heed_steers(g))
         return;
     switch (g->agent.propose(g->agent.self, g->s, &p, &e)) {
     case AGENT_PROPOSES:

@@ -13,10 +13,11 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* What a full-screen program may have switched on: mouse, bracketed paste, colours, a hidden cursor,
- * the alternate screen. */
-static const char restore[] = "\033[?1000l\033[?1002l\033[?1003l\033[?1006l\033[?2004l\033[0m\033[?25h"
-                              "\033[?1049l\r";
+/* What a full-screen program may have switched on: mouse, bracketed paste, colours, a hidden
+ * cursor, the alternate screen. */
+static const char restore[] =
+    "\033[?1000l\033[?1002l\033[?1003l\033[?1006l\033[?2004l\033[0m\033[?25h"
+    "\033[?1049l\r";
 
 static void write_all(int fd, const char *s, size_t n)
 {
@@ -38,13 +39,12 @@ static _Noreturn void killed(int status, const struct termios *tio, bool tty, co
         write_all(STDOUT_FILENO, restore, sizeof restore - 1);
         tcsetattr(STDIN_FILENO, TCSANOW, tio);
     }
-    fprintf(stderr, "warploop: ended by signal %d (%s); nothing is lost\n%s\n", sig,
-            strsignal(sig), hint);
+    fprintf(stderr, "warploop: ended by signal %d (%s); nothing is lost\n%s\n", sig, strsignal(sig),
+            hint);
     _exit(128 + sig);
 }
 
-static _Noreturn void child_ended(int status, const struct termios *tio, bool tty,
-                                  const char *hint)
+static _Noreturn void child_ended(int status, const struct termios *tio, bool tty, const char *hint)
 {
     if (WIFSIGNALED(status))
         killed(status, tio, tty, hint);

@@ -1,6 +1,6 @@
-/* What the engine costs: commits, CPU and bytes a tool call. A run of `calls` calls with sources and
- * objects of a real run's size is recorded, then replayed and measured; the back end pretends, so
- * that nothing else is in the figures. usage: bench_engine [CALLS] */
+/* What the engine costs: commits, CPU and bytes a tool call. A run of `calls` calls with sources
+ * and objects of a real run's size is recorded, then replayed and measured; the back end pretends,
+ * so that nothing else is in the figures. usage: bench_engine [CALLS] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,11 +25,11 @@ static void count(int64_t n)
         cpu_at_call = clock_thread_cpu_ns();
 }
 
-static const char filler[] =
-    "static inline void axpy16(float *y, const float *x, float a)\n{\n"
-    "    for (int i = 0; i < 16; i++)\n        y[i] += a * x[i];\n}\n"
+static const char filler[] = "static inline void axpy16(float *y, const float *x, float a)\n{\n"
+                             "    for (int i = 0; i < 16; i++)\n        y[i] += a * x[i];\n}\n"
 #define MORE                                                                                       \
-    "/* the state of one head is kept transposed, so that a row of it meets a row of k and v; the "\
+    "/* the state of one head is kept transposed, so that a row of it meets a row of k and v; "    \
+    "the "                                                                                         \
     "decay is folded into the row before it is used, which saves a pass over the whole state. A "  \
     "block of rows stays in registers over the chunk; what does not fit is spilled by the "        \
     "compiler, which is why the block is a tunable and not a constant of the source text. */\n"
@@ -39,11 +39,13 @@ static void submit_like(const char *path, const struct task *t, int number)
 {
     cJSON *o = cJSON_CreateObject();
     /* As long as a real one: kda's sources have some 8 KB. */
-    char *source = xasprintf("%s\n/* FAKE_SPEEDUP=%.4f number %d */\nstatic int number = %d;\n%s%s",
-                             t->c.start, 1 + 0.001 * (double)(number % 700), number, number,
-                             filler, filler);
-    char *why = xasprintf("the loop over the channels is split so that %d of them stay in registers "
-                          "over all of time: fewer loads and stores a step", number);
+    char *source =
+        xasprintf("%s\n/* FAKE_SPEEDUP=%.4f number %d */\nstatic int number = %d;\n%s%s",
+                  t->c.start, 1 + 0.001 * (double)(number % 700), number, number, filler, filler);
+    char *why =
+        xasprintf("the loop over the channels is split so that %d of them stay in registers "
+                  "over all of time: fewer loads and stores a step",
+                  number);
     cJSON_AddStringToObject(o, "source", source);
     cJSON_AddStringToObject(o, "why", why);
     cJSON_AddStringToObject(o, "strategy", number % 3 ? "split" : "unroll");
@@ -57,16 +59,16 @@ static void submit_like(const char *path, const struct task *t, int number)
 
 static char *record(const struct task *t, int calls)
 {
-    char *path = et_create("outside", 2, calls);
+    char *path = et_create_task(t->name, "outside", 2, calls);
     for (int i = 0; i < calls; i++)
         submit_like(path, t, i);
     et_run(path);
     return path;
 }
 
-static void measure(const char *agent, int jobs, int calls)
+static void measure(const char *task, const char *agent, int jobs, int calls)
 {
-    char *path = et_create(agent, jobs, calls);
+    char *path = et_create_task(task, agent, jobs, calls);
     struct engine_opts o = {.stop_fd = -1, .wake_fd = -1, .before_commit = count};
     struct error e = {0};
     struct stat st;
@@ -81,34 +83,40 @@ static void measure(const char *agent, int jobs, int calls)
     struct run_state *s = et_state(path);
     double n = (double)s->ncalls;
     stat(path, &st);
-    printf("%-8.8s jobs %d: %lld calls, %.2f commits and %.3f ms of CPU a call, %.2f ms wall, "
+    printf("%-5s %-6.6s jobs %d: %lld calls, %.2f commits and %.3f ms of CPU a call, %.2f ms wall, "
            "%.1f MB a 1,000 calls\n",
-           agent, jobs, (long long)s->ncalls, (double)(commits - first_call_commit) / n,
+           task, agent, jobs, (long long)s->ncalls, (double)(commits - first_call_commit) / n,
            (double)cpu / 1e6 / n, (double)wall / 1e6 / n, (double)st.st_size / 1e3 / n);
     state_free(s);
     free(path);
+}
+
+static void measure_task(const char *name, int calls)
+{
+    struct error e = {0};
+    struct task *t = task_load(name, &e);
+    if (!t) {
+        fprintf(stderr, "%s\n", e.msg);
+        exit(1);
+    }
+    char *path = record(t, calls);
+    char *agent = xasprintf("replay:%s", path);
+    measure(name, agent, 1, calls);
+    measure(name, agent, 2, calls);
+    measure(name, "tuner", 2, calls);
+    free(agent);
+    free(path);
+    task_free(t);
 }
 
 int main(int argc, char **argv)
 {
     int calls = argc > 1 ? atoi(argv[1]) : 1000;
     char *dir = scratch_new();
-    struct error e = {0};
     et_setup(dir, false);
     setenv("WARPLOOP_FAKE_OBJECT_BYTES", "16000", 1);
-    struct task *t = task_load("tiny", &e);
-    if (!t) {
-        fprintf(stderr, "%s\n", e.msg);
-        return 1;
-    }
-    char *path = record(t, calls);
-    char *agent = xasprintf("replay:%s", path);
-    measure(agent, 1, calls);
-    measure(agent, 2, calls);
-    measure("tuner", 2, calls);
-    free(agent);
-    free(path);
-    task_free(t);
+    measure_task("tiny", calls);
+    measure_task("kda", calls);
     scratch_free(dir);
     return 0;
 }

@@ -2,9 +2,9 @@
  * outside, resumed, and compared with a run that nobody disturbed.
  *
  * usage: crash [--torture] [--real] [PART...]     parts: commits writes power outside
- * --torture: all power cuts, 200 kills from outside. --real: the real back end, fewer versions; what
- * was measured is then left out of the comparison. Prints a line a part and "crash: N passed, M
- * failed". */
+ * --torture: all power cuts, 200 kills from outside. --real: the real back end, fewer versions;
+ * what was measured is then left out of the comparison. Prints a line a part and "crash: N passed,
+ * M failed". */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,7 +33,8 @@ struct test {
     int failures;
 };
 
-/* ---- what is run ------------------------------------------------------------------------------ */
+/* ---- what is run ------------------------------------------------------------------------------
+ */
 
 static const char *const markers[] = {
     "FAKE_SPEEDUP=1.5", "FAKE_BENCH=wrong",   "FAKE_BUILD=build", "FAKE_CODE=a",
@@ -89,7 +90,8 @@ static char *canonical(const struct test *t, const char *path)
     return buf_take(&b);
 }
 
-/* ---- nothing finished is done twice ----------------------------------------------------------- */
+/* ---- nothing finished is done twice -----------------------------------------------------------
+ */
 
 struct once {
     int *done; /* by version and kind */
@@ -189,7 +191,8 @@ static bool done_once(const struct test *t, const char *path)
     return ok && (t->real || journal_agrees(path, t->journal));
 }
 
-/* ---- one disturbed run ------------------------------------------------------------------------ */
+/* ---- one disturbed run ------------------------------------------------------------------------
+ */
 
 static int64_t kill_at;
 static const char *cut_path;
@@ -319,8 +322,8 @@ static bool equal(const struct test *t, const char *path, const char *when)
     bool ok = strcmp(got, t->want) == 0;
     if (!ok) {
         const char *a = scratch_path(t->dir, "want.txt"), *b = scratch_path(t->dir, "got.txt");
-        bool kept = fs_write(a, t->want, strlen(t->want), NULL) &&
-                    fs_write(b, got, strlen(got), NULL);
+        bool kept =
+            fs_write(a, t->want, strlen(t->want), NULL) && fs_write(b, got, strlen(got), NULL);
         fprintf(stderr, "crash: %s: the resumed run differs (%s)%s%s %s\n", when, path,
                 kept ? ": diff " : "", kept ? a : "", kept ? b : "");
     }
@@ -374,7 +377,8 @@ static void part(struct test *t, const char *what, enum way way, int64_t step)
     t->failures += bad != 0;
 }
 
-/* ---- from outside ----------------------------------------------------------------------------- */
+/* ---- from outside -----------------------------------------------------------------------------
+ */
 
 static pid_t start_engine(const struct test *t, const char *path)
 {
@@ -421,7 +425,8 @@ static void outside(struct test *t, int kills)
     t->failures += bad != 0;
 }
 
-/* ---- all -------------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------------------
+ */
 
 static bool wanted(int argc, char **argv, const char *name)
 {

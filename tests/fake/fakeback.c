@@ -1,5 +1,5 @@
-/* A stand-in for warploop-build and warploop-bench: speaks their wire, runs nothing. What it answers
- * follows from the source alone, so that the same run gives the same results every time.
+/* A stand-in for warploop-build and warploop-bench: speaks their wire, runs nothing. What it
+ * answers follows from the source alone, so that the same run gives the same results every time.
  *
  * An object is the source with its comments taken out (so that two texts of one program give one
  * object), behind a line of its own. Markers in the source steer it, wherever they stand:
@@ -95,7 +95,8 @@ static bool in_journal(const char *what, const struct buf *object)
     char line[128];
     struct hash h = hash_bytes(buf_str(object), object->len);
     snprintf(line, sizeof line, "%s %s\n", what, h.hex);
-    bool found = path && fs_read(path, (size_t)1 << 28, &text, NULL) && strstr(buf_str(&text), line);
+    bool found =
+        path && fs_read(path, (size_t)1 << 28, &text, NULL) && strstr(buf_str(&text), line);
     buf_free(&text);
     return found;
 }
@@ -169,7 +170,9 @@ static bool build(const struct wire_msg *m)
     strip(source, &object);
     fatten(&object);
     bool once = strcmp(how, "infra-once") == 0, again = once && in_journal("build", &object);
-    const char *verdict = !*how || again || strcmp(how, "noobject") == 0 ? "ok" : once ? "infra" : how;
+    const char *verdict = !*how || again || strcmp(how, "noobject") == 0 ? "ok"
+                          : once                                         ? "infra"
+                                                                         : how;
     struct wire_msg r = {.head = cJSON_CreateObject()};
     cJSON_AddStringToObject(r.head, "type", "built");
     cJSON_AddStringToObject(r.head, "id", json_str(m->head, "id", ""));

@@ -1,7 +1,6 @@
 #include "tests/support/enginetest.h"
 
 #include <math.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,9 +34,14 @@ void et_setup(const char *dir, bool real)
 
 char *et_create(const char *agent, int jobs, int64_t calls)
 {
+    return et_create_task("tiny", agent, jobs, calls);
+}
+
+char *et_create_task(const char *task, const char *agent, int jobs, int64_t calls)
+{
     struct error e = {0};
     char *path = NULL;
-    struct run_opts o = {.task = "tiny",
+    struct run_opts o = {.task = task,
                          .agent = agent,
                          .target = 1e6,
                          .hours = 1,
@@ -51,11 +55,12 @@ char *et_create(const char *agent, int jobs, int64_t calls)
 
 char *et_source(const char *marker, int number)
 {
-    return xasprintf("#include \"tiny.h\"\n/* %s */\n"
-                     "void tiny_fwd(int T, int N, const float *x, const float *a, const float *s0,\n"
-                     "              float *y, float *last)\n"
-                     "{\n    int number = %d;\n    (void)number;\n}\n",
-                     marker, number);
+    return xasprintf(
+        "#include \"tiny.h\"\n/* %s */\n"
+        "void tiny_fwd(int T, int N, const float *x, const float *a, const float *s0,\n"
+        "              float *y, float *last)\n"
+        "{\n    int number = %d;\n    (void)number;\n}\n",
+        marker, number);
 }
 
 void et_ask(const char *path, const char *kind, const char *text)
@@ -90,12 +95,8 @@ enum engine_result et_run(const char *path)
     return r;
 }
 
-/* ---- in a thread ------------------------------------------------------------------------------ */
-
-struct starting {
-    struct et_engine *g;
-    sem_t up;
-};
+/* ---- in a thread ------------------------------------------------------------------------------
+ */
 
 static void is_up(void *ctx)
 {
@@ -104,33 +105,28 @@ static void is_up(void *ctx)
 
 static void *drive(void *ctx)
 {
-    struct starting *s = ctx;
-    struct et_engine *g = s->g;
+    struct et_engine *g = ctx;
     struct engine_opts o = g->o;
     o.started = is_up;
-    o.ctx = &s->up;
+    o.ctx = &g->up;
     g->result = engine_run(g->path, &o, &g->e);
     g->cpu_ns = clock_thread_cpu_ns();
-    sem_post(&s->up); /* it may have ended before it was up */
+    sem_post(&g->up); /* it may have ended before it was up */
     return NULL;
 }
 
 void et_start(struct et_engine *g, const char *path)
 {
-    struct starting s = {.g = g};
     g->path = path;
     if (pipe(g->stop) != 0)
         abort();
     g->o.stop_fd = g->stop[0];
     if (!g->o.wake_fd)
         g->o.wake_fd = -1;
-    sem_init(&s.up, 0, 0);
-    /* `s` must outlive the thread's use of it, which is over when the engine has ended: kept. */
-    struct starting *kept = xmalloc(sizeof *kept);
-    *kept = s;
-    if (pthread_create(&g->thread, NULL, drive, kept) != 0)
+    sem_init(&g->up, 0, 0);
+    if (pthread_create(&g->thread, NULL, drive, g) != 0)
         abort();
-    sem_wait(&kept->up);
+    sem_wait(&g->up);
 }
 
 void et_stop(struct et_engine *g, int bytes)
@@ -143,12 +139,14 @@ void et_stop(struct et_engine *g, int bytes)
 enum engine_result et_join(struct et_engine *g)
 {
     pthread_join(g->thread, NULL);
+    sem_destroy(&g->up);
     close(g->stop[0]);
     close(g->stop[1]);
     return g->result;
 }
 
-/* ---- looking ---------------------------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------------------------------
+ */
 
 static bool fold(void *ctx, const struct event *ev)
 {

@@ -4,12 +4,13 @@
 #define WARPLOOP_TESTS_SUPPORT_ENGINETEST_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/loop/engine.h"
 #include "core/log/log.h"
 #include "core/log/state.h"
+#include "core/loop/engine.h"
 
 /* Points WARPLOOP_HOME at `dir`, WARPLOOP_BACKEND_DIR at the fake back end (it lies beside this
  * program's folder; `real`: at the real one), and takes other settings away. */
@@ -17,6 +18,7 @@ void et_setup(const char *dir, bool real);
 
 /* A new run; calls 0: no limit; target NaN is none. Caller frees. */
 char *et_create(const char *agent, int jobs, int64_t calls);
+char *et_create_task(const char *task, const char *agent, int jobs, int64_t calls);
 /* A source for `tiny` that keeps the rules, with a marker ("FAKE_BENCH=wrong") and a number that
  * makes it differ from others. Caller frees. */
 char *et_source(const char *marker, int number);
@@ -30,6 +32,7 @@ enum engine_result et_run(const char *path);
 /* An engine in a thread of its own. */
 struct et_engine {
     pthread_t thread;
+    sem_t up;
     const char *path;
     struct engine_opts o;
     int stop[2]; /* write bytes to stop[1] */

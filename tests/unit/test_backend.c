@@ -267,8 +267,8 @@ static void test_missing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(test_answers), T(test_large), T(test_faults), T(test_deadline), T(test_cancel),
-        T(test_flood),   T(test_closed_output), T(test_deaf), T(test_missing),
+        T(test_answers), T(test_large),         T(test_faults), T(test_deadline), T(test_cancel),
+        T(test_flood),   T(test_closed_output), T(test_deaf),   T(test_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

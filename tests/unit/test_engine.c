@@ -54,13 +54,14 @@ static void test_verdicts(void **state)
 {
     (void)state;
     static const char *const markers[] = {
-        "FAKE_SPEEDUP=1.5", "FAKE_BENCH=wrong", "FAKE_BUILD=build", "FAKE_SPEEDUP=2.0",
-        "FAKE_BENCH=screened", "FAKE_CODE=a", "FAKE_CODE=a", "FAKE_SPEEDUP=1.9 */ asm(\"\"); /*",
-        "FAKE_BUILD=timeout", "FAKE_BENCH=inaccurate"};
-    static const enum verdict want[] = {VERDICT_OK,       VERDICT_WRONG,   VERDICT_BUILD,
-                                        VERDICT_OK,       VERDICT_SCREENED, VERDICT_OK,
-                                        VERDICT_SAME,     VERDICT_RULE,    VERDICT_TIMEOUT,
-                                        VERDICT_INACCURATE};
+        "FAKE_SPEEDUP=1.5",    "FAKE_BENCH=wrong",
+        "FAKE_BUILD=build",    "FAKE_SPEEDUP=2.0",
+        "FAKE_BENCH=screened", "FAKE_CODE=a",
+        "FAKE_CODE=a",         "FAKE_SPEEDUP=1.9 */ asm(\"\"); /*",
+        "FAKE_BUILD=timeout",  "FAKE_BENCH=inaccurate"};
+    static const enum verdict want[] = {
+        VERDICT_OK, VERDICT_WRONG, VERDICT_BUILD, VERDICT_OK,      VERDICT_SCREENED,
+        VERDICT_OK, VERDICT_SAME,  VERDICT_RULE,  VERDICT_TIMEOUT, VERDICT_INACCURATE};
     for (int jobs = 1; jobs <= 3; jobs++) {
         char *path = run_markers(markers, ARRAY_LEN(markers), jobs);
         struct run_state *s = et_state(path);
@@ -92,9 +93,9 @@ static void test_infra(void **state)
         "FAKE_BENCH=infra-once", "FAKE_BENCH=infra", "FAKE_BUILD=infra-once", "FAKE_BUILD=noobject",
         "FAKE_SPEEDUP=1.2",      "FAKE_BENCH=crash", "FAKE_BENCH=garbage",    "FAKE_SPEEDUP=1.3",
         "FAKE_BENCH=noid",       "FAKE_BUILD=crash", "FAKE_SPEEDUP=1.4"};
-    static const enum verdict want[] = {
-        VERDICT_OK,    VERDICT_INFRA, VERDICT_OK,    VERDICT_INFRA, VERDICT_OK, VERDICT_INFRA,
-        VERDICT_INFRA, VERDICT_OK,    VERDICT_INFRA, VERDICT_INFRA, VERDICT_OK};
+    static const enum verdict want[] = {VERDICT_OK,    VERDICT_INFRA, VERDICT_OK,    VERDICT_INFRA,
+                                        VERDICT_OK,    VERDICT_INFRA, VERDICT_INFRA, VERDICT_OK,
+                                        VERDICT_INFRA, VERDICT_INFRA, VERDICT_OK};
     char *path = run_markers(markers, ARRAY_LEN(markers), 2);
     struct run_state *s = et_state(path);
     for (size_t i = 0; i < ARRAY_LEN(want); i++)
@@ -187,7 +188,8 @@ static void test_no_back_end(void **state)
     free(path);
 }
 
-/* ---- what people ask for ---------------------------------------------------------------------- */
+/* ---- what people ask for ----------------------------------------------------------------------
+ */
 
 static void test_pause_outlives_engines(void **state)
 {
@@ -288,7 +290,8 @@ static void test_cancel(void **state)
     assert_true(et_wait(path, benching, 5000));
     int64_t asked = clock_mono_ns();
     et_ask(path, "cancel", "");
-    while (et_count(path, EV_TRY, "cancelled by test") == 0 && clock_mono_ns() - asked < INT64_C(5000000000))
+    while (et_count(path, EV_TRY, "cancelled by test") == 0 &&
+           clock_mono_ns() - asked < INT64_C(5000000000))
         clock_sleep_ns(1000000);
     int64_t took = clock_mono_ns() - asked;
     if (took > 200000000)
@@ -373,7 +376,25 @@ static void test_steer(void **state)
     free(path);
 }
 
-/* ---- one driver, faults of the machine -------------------------------------------------------- */
+static void test_steer_outside(void **state)
+{
+    (void)state;
+    char *path = et_create("outside", 2, 2);
+    et_submit(path, "a", "FAKE_SPEEDUP=2", 1);
+    et_ask(path, "steer", "mind the divisions");
+    struct et_engine g = {0};
+    et_start(&g, path);
+    clock_sleep_ns(100000000);
+    assert_int_equal(et_count(path, EV_STEER_SEEN, ""), 0); /* nobody has read it yet */
+    et_submit(path, "b", "FAKE_SPEEDUP=3", 2);
+    assert_int_equal(et_join(&g), ENGINE_ENDED);
+    assert_int_equal(et_count(path, EV_STEER_SEEN, ""), 1);
+    et_check(path);
+    free(path);
+}
+
+/* ---- one driver, faults of the machine --------------------------------------------------------
+ */
 
 static void test_one_driver(void **state)
 {
@@ -411,6 +432,31 @@ static void test_idle(void **state)
     et_stop(&g, 1);
     et_join(&g);
     free(path);
+}
+
+static int64_t commits;
+
+static void count_commit(int64_t n)
+{
+    commits = n;
+}
+
+static void test_few_commits(void **state)
+{
+    (void)state;
+    static const char *const markers[] = {"a", "b", "FAKE_BENCH=wrong", "d", "e", "f", "g", "h"};
+    char *recorded = run_markers(markers, ARRAY_LEN(markers), 2);
+    char *agent = xasprintf("replay:%s", recorded);
+    for (int jobs = 1; jobs <= 2; jobs++) {
+        char *path = et_create(agent, jobs, 0);
+        struct engine_opts o = {.stop_fd = -1, .wake_fd = -1, .before_commit = count_commit};
+        assert_int_equal(engine_run(path, &o, NULL), ENGINE_ENDED);
+        int64_t beginning = 8; /* reference, baseline, start: built and measured */
+        assert_true(commits - beginning <= 4 * (int64_t)ARRAY_LEN(markers));
+        free(path);
+    }
+    free(agent);
+    free(recorded);
 }
 
 static int64_t full_from, full_for;
@@ -492,7 +538,8 @@ static void test_task_changed(void **state)
     struct engine_opts o = {.stop_fd = -1, .wake_fd = -1};
     struct error e = {0};
     char *prose = xasprintf("sed -i 's/A task small enough/A task that is small enough/' "
-                            "%s/task.json", dir);
+                            "%s/task.json",
+                            dir);
     char *measured = xasprintf("sed -i 's/\"T\": 256/\"T\": 128/' %s/task.json", dir);
     assert_int_equal(system(prose), 0);
     et_submit(path, "a", "", 1);
@@ -566,11 +613,27 @@ static void test_create_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(test_verdicts), T(test_infra), T(test_three_infra_pause), T(test_baseline_fails),
-        T(test_no_back_end), T(test_pause_outlives_engines), T(test_pause_while_benching),
-        T(test_stops), T(test_cancel), T(test_goal), T(test_refused), T(test_steer),
-        T(test_one_driver), T(test_idle), T(test_disk_full), T(test_log_breaks),
-        T(test_task_changed), T(test_fork), T(test_create_refuses),
+        T(test_verdicts),
+        T(test_infra),
+        T(test_three_infra_pause),
+        T(test_baseline_fails),
+        T(test_no_back_end),
+        T(test_pause_outlives_engines),
+        T(test_pause_while_benching),
+        T(test_stops),
+        T(test_cancel),
+        T(test_goal),
+        T(test_refused),
+        T(test_steer),
+        T(test_steer_outside),
+        T(test_few_commits),
+        T(test_one_driver),
+        T(test_idle),
+        T(test_disk_full),
+        T(test_log_breaks),
+        T(test_task_changed),
+        T(test_fork),
+        T(test_create_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The holder on a real terminal: leaving, hang-up, Ctrl-Z, exit codes, and a child that is killed. */
+/* The holder on a real terminal: leaving, hang-up, Ctrl-Z, exit codes, and a child that is killed.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

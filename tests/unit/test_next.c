@@ -307,7 +307,8 @@ static void test_baseline_broken(void **state)
     state_free(w.s);
 }
 
-/* ---- random sequences ------------------------------------------------------------------------- */
+/* ---- random sequences -------------------------------------------------------------------------
+ */
 
 static unsigned roll(struct world *w, unsigned n)
 {
@@ -446,14 +447,10 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_builds_run_ahead),
-        cmocka_unit_test(test_judged_in_order),
-        cmocka_unit_test(test_known_plans),
-        cmocka_unit_test(test_pause_and_end),
-        cmocka_unit_test(test_target_and_calls),
-        cmocka_unit_test(test_baseline_broken),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_order),           cmocka_unit_test(test_builds_run_ahead),
+        cmocka_unit_test(test_judged_in_order), cmocka_unit_test(test_known_plans),
+        cmocka_unit_test(test_pause_and_end),   cmocka_unit_test(test_target_and_calls),
+        cmocka_unit_test(test_baseline_broken), cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
