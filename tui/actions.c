@@ -433,7 +433,9 @@ static void suspend(struct bench *b)
     sigemptyset(&cont);
     sigaddset(&cont, SIGCONT);
     sigtimedwait(&cont, NULL, &(struct timespec){0, 0});
-    bench_say(b, "back; an engine in this process stood still meanwhile");
+    model_tick(&b->model);
+    if (b->model.driven && b->model.pid == getpid())
+        bench_say(b, "back; the engine stood still meanwhile");
 }
 
 static void act(struct bench *b, enum action a)
