@@ -8,7 +8,8 @@
 #include "core/task/lex.h"
 #include "core/task/rules.h"
 
-#define LIST_MAX 300
+#define LIST_MAX         300
+#define ATTRIBUTE_TOKENS 2000 /* of one list: a hostile one may never end */
 
 /* The finding that stands first in the source. */
 struct finding {
@@ -69,6 +70,13 @@ static const char *word_problem(const char *s, size_t n)
     return NULL;
 }
 
+static const char *pasted_problem(const char *s, size_t n)
+{
+    bool attribute = (n == 13 && memcmp(s, "__attribute__", 13) == 0) ||
+                     (n == 11 && memcmp(s, "__attribute", 11) == 0);
+    return attribute ? "write attributes in one piece" : word_problem(s, n);
+}
+
 static void check_word(struct checker *c, size_t i)
 {
     const struct token *k = &c->k.v[i];
@@ -101,7 +109,7 @@ static void check_pasted(struct checker *c)
                 break;
             memcpy(glued + n, w->s, w->n);
             n += w->n;
-            const char *why = ++parts > 1 ? word_problem(glued, n) : NULL;
+            const char *why = ++parts > 1 ? pasted_problem(glued, n) : NULL;
             if (why)
                 report(c, c->k.v[i].line, "pieces that ## makes \"%.*s\" of: %s", shown(n), glued,
                        why);
@@ -218,10 +226,9 @@ static void check_attribute(struct checker *c, const struct token *k)
     for (size_t i = 0; i < ARRAY_LEN(attributes); i++)
         if (strlen(attributes[i]) == n && memcmp(attributes[i], s, n) == 0)
             return;
-    report(c, k->line, "attribute \"%.*s\" is not allowed: only those that align, vectorise, inline "
-                       "or inform (aligned, vector_size, may_alias, always_inline, noinline, hot, "
-                       "pure, const, unused, assume_aligned, simd ...), and those by name, not by "
-                       "macro",
+    report(c, k->line, "attribute \"%.*s\" is not allowed; those that align, vectorise, inline or "
+                       "inform are (aligned, vector_size, may_alias, always_inline, noinline, "
+                       "assume_aligned, unused ...), by name and not by macro",
            shown(k->n), k->s);
 }
 
@@ -229,9 +236,10 @@ static void check_attribute(struct checker *c, const struct token *k)
  * unmatched `close`. */
 static void check_list(struct checker *c, size_t i, const char *close)
 {
-    int depth = 0;
+    int depth = 0, line = c->k.v[i - 1].line;
     bool name = true;
-    for (; i < c->k.n; i++) {
+    size_t end = i + ATTRIBUTE_TOKENS;
+    for (; i < c->k.n && i < end && depth >= 0; i++) {
         const struct token *k = &c->k.v[i];
         if (tokens_punct(&c->k, i, close) && depth == 0)
             return;
@@ -247,15 +255,16 @@ static void check_list(struct checker *c, size_t i, const char *close)
                 continue;
             check_attribute(c, k);
             name = false;
-        } else if (depth < 0) {
-            return;
         }
     }
+    report(c, line, "this list of attributes does not end");
 }
 
 static void check_attributes(struct checker *c, size_t i)
 {
     const struct token *k = &c->k.v[i];
+    if (c->found.line && c->found.line <= k->line)
+        return; /* an earlier finding is what is told */
     if (token_is(k, TOKEN_WORD, "__attribute__") || token_is(k, TOKEN_WORD, "__attribute")) {
         if (tokens_punct(&c->k, i + 1, "(") && tokens_punct(&c->k, i + 2, "("))
             check_list(c, i + 3, ")");
