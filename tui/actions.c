@@ -137,10 +137,9 @@ void bench_help(struct bench *b)
     lines_clear(&b->help);
     b->help.top = b->help.left = 0;
     for (const char *p = buf_str(&text); *p;) {
-        size_t n = strcspn(p, "\n"), key = *p == ' ' ? strcspn(p + 2, " ") + 2 : 0;
+        size_t n = strcspn(p, "\n"), key = strncmp(p, "  :", 3) == 0 ? 24 : 20;
         enum style_role role = *p == ' ' ? ROLE_HINT : ROLE_TITLE;
-        if (*p == ' ' && n > 20) {
-            key = p[2] == ':' ? 24 : 20;
+        if (*p == ' ' && n > key) {
             lines_add(&b->help, ROLE_KEY, p, key);
             lines_add(&b->help, role, p + key, n - key);
         } else {

@@ -169,7 +169,9 @@ static void draw_left_axis(struct view axis, const struct plot *p, const struct 
         taken[y] = true;
     }
     double step = nice_step(p->hi - p->lo, axis.r.h / 2);
-    for (double s = ceil(p->lo / step) * step; s <= p->hi; s += step) {
+    int first = (int)ceil(p->lo / step), last = (int)floor(p->hi / step);
+    for (int k = first; k <= last && k - first < 2 * axis.r.h; k++) {
+        double s = k * step;
         int y = dot_y(p, s) / p->sy;
         bool near = taken[y] || (y > 0 && taken[y - 1]) || taken[y + 1];
         if (near)
@@ -201,8 +203,8 @@ static void draw_bottom_axis(struct view axis, const struct plot *p, const struc
     char first[24], last[24], mark[24];
     snprintf(first, sizeof first, "v%lld", (long long)d->first);
     int used = view_text(axis, 0, dot_x(p, d, 0) / p->sx, ROLE_AXIS, first);
-    int64_t newest = d->first + (int64_t)d->n - 1;
-    snprintf(last, sizeof last, "v%lld", (long long)newest);
+    long long newest = (long long)d->first - 1 + (long long)d->n;
+    snprintf(last, sizeof last, "v%lld", newest);
     int x = dot_x(p, d, d->n - 1) / p->sx;
     if (x + (int)strlen(last) > axis.r.w)
         x = axis.r.w - (int)strlen(last);
@@ -212,7 +214,7 @@ static void draw_bottom_axis(struct view axis, const struct plot *p, const struc
         x = axis.r.w;
     if (d->marked < 0 || (size_t)d->marked >= d->n)
         return;
-    snprintf(mark, sizeof mark, "v%lld", (long long)(d->first + d->marked));
+    snprintf(mark, sizeof mark, "v%lld", (long long)d->first + (long long)d->marked);
     int m = dot_x(p, d, (size_t)d->marked) / p->sx;
     if (m > used && m + (int)strlen(mark) < x)
         view_text(axis, 0, m, ROLE_SELECTED, mark);

@@ -315,6 +315,7 @@ static void place(const struct prompt *p, size_t at, int width, int *row, int *c
     if (x >= width)
         x = 0;
     *row = -1;
+    *col = 0;
     for (size_t i = 0; i <= p->text.len;) {
         size_t len = 1;
         uint32_t cp = i < p->text.len ? char_at(p, i, &len) : '\n';

@@ -222,23 +222,27 @@ static void free_term(struct term *t)
     free(t);
 }
 
-static bool fit_for_curses(struct error *e)
+/* The name of a terminal that curses can drive, or NULL with the reason. */
+static const char *fit_for_curses(struct error *e)
 {
     const char *term = getenv("TERM");
+    bool known = term && *term;
     if (!isatty(0) || !isatty(1))
-        return error_set(e, ERR_INPUT, "standard input and output are not both a terminal");
-    if (!term || !*term)
-        return error_set(e, ERR_INPUT, "TERM is not set: the kind of terminal is unknown");
-    if (strcmp(term, "dumb") == 0 || strcmp(term, "unknown") == 0)
-        return error_set(e, ERR_INPUT, "TERM=%s: this terminal cannot place its cursor", term);
-    return true;
+        error_set(e, ERR_INPUT, "standard input and output are not both a terminal");
+    else if (!known)
+        error_set(e, ERR_INPUT, "TERM is not set: the kind of terminal is unknown");
+    else if (strcmp(term, "dumb") == 0 || strcmp(term, "unknown") == 0)
+        error_set(e, ERR_INPUT, "TERM=%s: this terminal cannot place its cursor", term);
+    else
+        return term;
+    return NULL;
 }
 
 struct term *term_init(const struct term_opts *o, struct error *e)
 {
-    if (!fit_for_curses(e))
+    const char *term = fit_for_curses(e), *no_color = getenv("NO_COLOR");
+    if (!term)
         return NULL;
-    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     setlocale(LC_CTYPE, "");
     struct term *t = xcalloc(1, sizeof *t);
     t->tty = fcntl(1, F_DUPFD_CLOEXEC, 3);

@@ -45,7 +45,7 @@ static void draw_pane(struct bench *b, enum pane_id id, struct view screen)
                        focused ? '[' : ' ', (int)id + 1, pane->title, focused ? ']' : ' ');
     if (heading.len > 0 && x + 2 < r.w) {
         struct view rest = view_sub(v, 0, x, 1, r.w - x);
-        x = view_textf(rest, 0, 0, ROLE_TITLE, " %s ", buf_str(&heading));
+        view_textf(rest, 0, 0, ROLE_TITLE, " %s ", buf_str(&heading));
     }
     buf_free(&heading);
     pane->draw(b->panes[id], &b->model, view_sub(v, 1, 0, r.h - 1, r.w));

@@ -389,12 +389,12 @@ void text_line(struct buf *out, const char *bytes, size_t n, int cols)
         if (t.s[i] == '\n')
             t.s[i] = ' ';
     bool all;
-    size_t fit = fitting(t.s, t.len, cols, &all);
+    fitting(t.s, t.len, cols, &all);
     if (all && !longer) {
         buf_add(out, t.s, t.len);
     } else {
         int dots = cols < 3 ? cols : 3;
-        fit = fitting(t.s, t.len, cols - dots, &all);
+        size_t fit = fitting(t.s, t.len, cols - dots, &all);
         buf_add(out, t.s, fit);
         buf_add(out, "...", (size_t)dots);
     }
