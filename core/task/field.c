@@ -253,7 +253,9 @@ static size_t distance(const char *a, const char *b)
 const char *name_nearest(const char *name, const char *const *names, size_t n)
 {
     const char *best = NULL;
-    size_t limit = strlen(name) < 4 ? 1 : strlen(name) / 3 + 1;
+    size_t limit = strlen(name) < 4 ? 1 : strlen(name) / 3 + 1; /* edits */
+    if (limit > 4)
+        limit = 4;
     for (size_t i = 0; i < n; i++) {
         size_t d = distance(name, names[i]);
         if (d <= limit) {
