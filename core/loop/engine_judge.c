@@ -139,7 +139,8 @@ bool engine_take_baseline(struct engine *g, cJSON *result, struct error *e)
     int n = 0, with_peak = 0;
     cJSON_ArrayForEach(s, shapes)
     {
-        double ns = number(s, "ns"), half = number(s, "ns_spread") / 2, share;
+        /* The spread is a share of the time: the standard deviation over process sets. */
+        double ns = number(s, "ns"), half = number(s, "ns_spread") * ns / 2, share;
         if (isnan(ns))
             ns = number(s, "baseline_ns");
         if (!(ns > 0))

@@ -225,7 +225,7 @@ static void put_shapes(cJSON *head, const cJSON *request, double x, double over)
         cJSON *o = cJSON_CreateObject();
         cJSON_AddStringToObject(o, "name", json_str(s, "name", "?"));
         cJSON_AddNumberToObject(o, "ns", 1e7 / x);
-        cJSON_AddNumberToObject(o, "ns_spread", 1e4);
+        cJSON_AddNumberToObject(o, "ns_spread", 0.001);
         cJSON_AddNumberToObject(o, "baseline_ns", 1e7);
         cJSON_AddNumberToObject(o, "speedup", x);
         json_put_num(o, "gain", over);
