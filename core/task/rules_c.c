@@ -7,6 +7,7 @@
 #include "core/base/mem.h"
 #include "core/task/lex.h"
 #include "core/task/rules.h"
+#include "core/task/task_private.h"
 
 #define LIST_MAX         300
 #define ATTRIBUTE_TOKENS 2000 /* of one list: a hostile one may never end */
@@ -312,13 +313,11 @@ static void check_entry(struct checker *c)
         if (!c->k.v[i].directive && token_is(&c->k.v[i], TOKEN_WORD, c->t->c.entry) &&
             tokens_punct(&c->k, i + 1, "("))
             return;
-    struct buf header = {0};
-    task_header(c->t, &header);
-    const char *from = strstr(buf_str(&header), "void "), *end = from ? strchr(from, ';') : NULL;
+    struct buf proto = {0};
+    task_prototype(c->t, false, &proto);
     if (!c->found.line)
-        report(c, 1, "the entry is missing: define %.*s { ... }",
-               end ? (int)(end - from) : 0, end ? from : "");
-    buf_free(&header);
+        report(c, 1, "the entry is missing: define %s { ... }", buf_str(&proto));
+    buf_free(&proto);
 }
 
 bool rules_check_c(const struct task *t, const char *source, size_t n, int *line, struct error *e)

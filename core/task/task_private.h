@@ -26,6 +26,8 @@ bool task_take_expr(const struct field *f, char **out, struct error *e) WARN_UNU
 const char *task_c_name_use(const struct task *t, const char *name);
 /* Index of a dim param among the dims, by its name; -1 none. */
 int task_dim_index(const struct task *t, const char *name);
+/* `void ENTRY(int B, const float *q, ...)` in lines of at most 100 columns, no semicolon. */
+void task_prototype(const struct task *t, bool reference, struct buf *out);
 size_t task_count(const struct task *t, enum param_kind kind);
 
 #endif

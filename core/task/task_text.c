@@ -2,12 +2,11 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "core/task/task.h"
+#include "core/task/task_private.h"
 
 #define COLUMNS 100
 
-/* `void ENTRY(int B, const float *q, ...)` in lines of at most 100 columns, no semicolon. */
-static void prototype(const struct task *t, bool reference, struct buf *out)
+void task_prototype(const struct task *t, bool reference, struct buf *out)
 {
     size_t start = out->len;
     buf_addf(out, "void %s%s(", t->c.entry, reference ? "_ref" : "");
@@ -56,9 +55,9 @@ void task_header(const struct task *t, struct buf *out)
         buf_addf(out, v < 0 ? "#define %s (%lld)\n" : "#define %s %lld\n", t->constants[i].name, v);
     }
     buf_adds(out, t->nconstants ? "\n" : "");
-    prototype(t, false, out);
+    task_prototype(t, false, out);
     buf_adds(out, ";\n\n/* The definition, in float64. */\n");
-    prototype(t, true, out);
+    task_prototype(t, true, out);
     buf_adds(out, ";\n\n#endif\n");
 }
 
