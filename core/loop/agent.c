@@ -43,9 +43,11 @@ bool agent_open(const char *name, const struct task *t, struct agent *out, struc
     if (strncmp(name, "replay:", 7) == 0)
         return replay_open(name + 7, t, out, e);
     if (!tuner && strcmp(name, "outside") != 0)
-        return error_set(e, ERR_INPUT, "there is no agent \"%.80s\"; there are: tuner (built in), "
-                                       "outside (waits for `warploop submit`), replay:FILE (a "
-                                       "recorded run)", name);
+        return error_set(e, ERR_INPUT,
+                         "there is no agent \"%.80s\"; there are: tuner (built in), "
+                         "outside (waits for `warploop submit`), replay:FILE (a "
+                         "recorded run)",
+                         name);
     struct stateless *self = xcalloc(1, sizeof *self);
     self->t = t;
     *out = (struct agent){.name = tuner ? "tuner" : "outside",

@@ -125,8 +125,8 @@ static bool check(struct proof *p, size_t id, struct error *e)
     struct eval_parts parts = {.candidate = &j->object,
                                .baseline = &p->jobs[BASELINE].object,
                                .reference = &p->jobs[REFERENCE].object};
-    struct spec_opts o = {.id = (int64_t)id + 1, .jail = p->o->jail,
-                          .seed = hash_mix(p->o->seed, id)};
+    struct spec_opts o = {
+        .id = (int64_t)id + 1, .jail = p->o->jail, .seed = hash_mix(p->o->seed, id)};
     struct wire_msg m;
     if (!spec_evaluate(p->t, EVAL_CHECK, &parts, &o, &m, e) ||
         !backend_start(p->be, WORKER_BENCH, (int64_t)id + 1, &m, e))
@@ -164,8 +164,8 @@ static bool run(struct proof *p, const struct selfcheck_case *cases, proof_fn *f
     return true;
 }
 
-bool proof_run(const struct task *t, const struct proof_opts *o, proof_fn *fn, void *ctx, bool *held,
-               struct error *e)
+bool proof_run(const struct task *t, const struct proof_opts *o, proof_fn *fn, void *ctx,
+               bool *held, struct error *e)
 {
     struct selfcheck_case *cases;
     size_t n;

@@ -8,11 +8,11 @@
 struct proof_result {
     const struct selfcheck_case *c; /* borrowed */
     enum verdict verdict;
-    bool holds;             /* the verdict is what the case calls for */
-    const char *message;    /* "" or what was found; foreign text within */
+    bool holds;                          /* the verdict is what the case calls for */
+    const char *message;                 /* "" or what was found; foreign text within */
     const char *family, *shape, *tensor; /* where a wrong answer was found, or "" */
-    double error, limit;    /* of it, NaN */
-    int64_t ns;             /* build and check */
+    double error, limit;                 /* of it, NaN */
+    int64_t ns;                          /* build and check */
     size_t done, of;
 };
 typedef void proof_fn(void *ctx, const struct proof_result *r);
@@ -25,7 +25,7 @@ struct proof_opts {
 
 /* Runs all cases and hands each result to fn in order. *held: all verdicts were as they should be.
  * false: the proof could not be made (no reference, no back end ...). */
-bool proof_run(const struct task *t, const struct proof_opts *o, proof_fn *fn, void *ctx, bool *held,
-               struct error *e) WARN_UNUSED;
+bool proof_run(const struct task *t, const struct proof_opts *o, proof_fn *fn, void *ctx,
+               bool *held, struct error *e) WARN_UNUSED;
 
 #endif

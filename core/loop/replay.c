@@ -73,13 +73,15 @@ bool replay_open(const char *path, const struct task *t, struct agent *out, stru
     r->recorded = state_new();
     bool ok = log_each(log, 0, 0, false, fold, r->recorded, e);
     if (ok && strcmp(r->recorded->task, t->name) != 0)
-        ok = error_set(e, ERR_INPUT, "%s is a run of task \"%.80s\", not of \"%s\": give a recorded "
-                                     "run of the same task", path, r->recorded->task, t->name);
+        ok = error_set(e, ERR_INPUT,
+                       "%s is a run of task \"%.80s\", not of \"%s\": give a recorded "
+                       "run of the same task",
+                       path, r->recorded->task, t->name);
     if (!ok) {
         replay_free(r);
         return false;
     }
-    *out = (struct agent){
-        .name = "replay", .propose = replay_propose, .free = replay_free, .self = r};
+    *out =
+        (struct agent){.name = "replay", .propose = replay_propose, .free = replay_free, .self = r};
     return true;
 }

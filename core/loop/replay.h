@@ -9,7 +9,7 @@
 #include "core/loop/agent.h"
 
 /* `path`: a run's file. An unreadable file or a run of another task is an error. */
-bool replay_open(const char *path, const struct task *t, struct agent *out, struct error *e)
-    WARN_UNUSED;
+bool replay_open(const char *path, const struct task *t, struct agent *out,
+                 struct error *e) WARN_UNUSED;
 
 #endif

@@ -113,12 +113,13 @@ static bool fill(const struct tuner *u, const struct candidate *k, struct propos
     return true;
 }
 
-enum agent_answer tuner_propose(const struct task *t, const struct run_state *s,
-                                struct proposal *p, struct error *e)
+enum agent_answer tuner_propose(const struct task *t, const struct run_state *s, struct proposal *p,
+                                struct error *e)
 {
     if (!t->c.moves || t->nmoves + t->ntunables == 0) {
-        error_set(e, ERR_NOTFOUND, "task %s has no moves that the tuner could combine: hand in "
-                                   "versions of your own with `warploop submit RUN FILE --why TEXT`",
+        error_set(e, ERR_NOTFOUND,
+                  "task %s has no moves that the tuner could combine: hand in "
+                  "versions of your own with `warploop submit RUN FILE --why TEXT`",
                   t->name);
         return AGENT_FINISHED;
     }

@@ -9,7 +9,7 @@
 #include "core/loop/agent.h"
 #include "core/task/switches.h"
 
-enum agent_answer tuner_propose(const struct task *t, const struct run_state *s,
-                                struct proposal *p, struct error *e);
+enum agent_answer tuner_propose(const struct task *t, const struct run_state *s, struct proposal *p,
+                                struct error *e);
 
 #endif

@@ -179,8 +179,8 @@ static void explore(struct model *m, uint64_t moves, size_t first, int left, dou
                     struct candidate *best)
 {
     const struct tuner *u = m->u;
-    struct candidate k = {.c = u->base.c, .from = &u->base, .change = CHANGE_MODEL,
-                          .phase = PHASE_MODEL};
+    struct candidate k = {
+        .c = u->base.c, .from = &u->base, .change = CHANGE_MODEL, .phase = PHASE_MODEL};
     k.c.moves = moves;
     config_normalise(u->t, &k.c);
     if (config_valid(u->t, &k.c) && !tuner_tried(u, &k.c)) {

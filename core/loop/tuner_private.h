@@ -8,19 +8,19 @@
 struct observation {
     struct config c;
     int64_t version, against;
-    double value;  /* log of the speedup against the baseline, NaN when not known */
-    double gain;   /* log of the gain against version `against`, NaN */
-    bool failed;   /* does not build, is wrong, faults ... */
-    bool exact;    /* timed in full (ok), not cut short */
-    bool open;     /* in flight */
+    double value; /* log of the speedup against the baseline, NaN when not known */
+    double gain;  /* log of the gain against version `against`, NaN */
+    bool failed;  /* does not build, is wrong, faults ... */
+    bool exact;   /* timed in full (ok), not cut short */
+    bool open;    /* in flight */
 };
 
 /* Two versions that differ in one move, or in the value of one tunable. */
 struct pair {
-    size_t a, b;    /* observations: from and to (for a move: off and on) */
+    size_t a, b; /* observations: from and to (for a move: off and on) */
     bool value;
-    size_t which;   /* the move or tunable */
-    double gain;    /* of b over a, log */
+    size_t which; /* the move or tunable */
+    double gain;  /* of b over a, log */
 };
 
 struct tuner {
@@ -28,9 +28,9 @@ struct tuner {
     const struct run_state *s;
     struct observation *o; /* owned */
     size_t n;
-    struct pair *pairs;    /* owned */
+    struct pair *pairs; /* owned */
     size_t npairs, cap_pairs;
-    struct observation base;   /* what is built upon: the incumbent, as far as its config is known */
+    struct observation base; /* what is built upon: the incumbent, as far as its config is known */
     struct observation second; /* the best with other moves; version -1: none */
     struct observation start;  /* nothing on; version -1: not known */
     double best;               /* log speedup of the incumbent, NaN */
@@ -55,10 +55,10 @@ struct candidate {
     struct config c;
     const struct observation *from; /* borrowed from the tuner */
     enum change change;
-    size_t a, b;   /* the move or tunable, and the second one of a pair */
-    double gain;   /* predicted log gain over the configuration that it is derived from */
+    size_t a, b;      /* the move or tunable, and the second one of a pair */
+    double gain;      /* predicted log gain over the configuration that it is derived from */
     double over_best; /* and over the incumbent */
-    double spread; /* of the prediction, log; 0 not known */
+    double spread;    /* of the prediction, log; 0 not known */
     enum phase phase;
 };
 
@@ -66,10 +66,10 @@ struct candidate {
 
 /* What is known of one change: the tries that differ in it alone. */
 struct effect_evidence {
-    double gain;    /* estimate for the given base, log */
-    size_t n;       /* measured pairs */
-    double nearest; /* measured on the most similar base, NaN none */
-    int distance;   /* moves in which that base differs from this one; -1 none */
+    double gain;         /* estimate for the given base, log */
+    size_t n;            /* measured pairs */
+    double nearest;      /* measured on the most similar base, NaN none */
+    int distance;        /* moves in which that base differs from this one; -1 none */
     int64_t version, on; /* the try and what it is compared with */
     bool failed;
 };

@@ -6,17 +6,17 @@
 #include "core/base/mem.h"
 #include "core/loop/tuner_private.h"
 
-#define PRIOR_WEIGHT   0.25  /* of the task's prediction against one measurement on this base */
-#define FADE           0.5   /* weight of a measurement for each move in which its base differs */
-#define FADE_FAILURE   0.2   /* what fails with some moves often works with others */
-#define CLEAR_LOSS     -0.02 /* measured on the same moves: not tried again with other tunables */
-#define FAILURE        -0.7  /* what a failed try counts as */
-#define WORTH          0.005 /* predicted gain from which a single move comes before tunables */
-#define NEIGHBOUR      0.01  /* hoped of a neighbouring value */
-#define HOPELESS_DROP  -0.25 /* a move that gained this much stays on */
-#define HOPELESS       -0.5  /* measured or predicted so bad: not tried again */
-#define SECOND_MARGIN  -0.10 /* the second best is given up when it is further behind */
-#define PAIRS_MAX      12    /* pairs tried around one configuration */
+#define PRIOR_WEIGHT  0.25    /* of the task's prediction against one measurement on this base */
+#define FADE          0.5     /* weight of a measurement for each move in which its base differs */
+#define FADE_FAILURE  0.2     /* what fails with some moves often works with others */
+#define CLEAR_LOSS    (-0.02) /* measured on the same moves: not tried again with other tunables */
+#define FAILURE       (-0.7)  /* what a failed try counts as */
+#define WORTH         0.005   /* predicted gain from which a single move comes before tunables */
+#define NEIGHBOUR     0.01    /* hoped of a neighbouring value */
+#define HOPELESS_DROP (-0.25) /* a move that gained this much stays on */
+#define HOPELESS      (-0.5)  /* measured or predicted so bad: not tried again */
+#define SECOND_MARGIN (-0.10) /* the second best is given up when it is further behind */
+#define PAIRS_MAX     12      /* pairs tried around one configuration */
 
 static int bits(uint64_t x)
 {
@@ -244,8 +244,7 @@ static void offer_move(const struct tuner *u, const struct observation *from, si
     struct effect_evidence e = tuner_move_effect(u, i, moves);
     if (drop && e.n && !e.failed) /* it brought less than was predicted: the rest may do without */
         k.gain += fmax(0, e.gain - e.nearest);
-    if (dead(&e, drop ? -1 : 1) || (drop && k.gain < HOPELESS_DROP) ||
-        (e.n && k.gain < HOPELESS))
+    if (dead(&e, drop ? -1 : 1) || (drop && k.gain < HOPELESS_DROP) || (e.n && k.gain < HOPELESS))
         return;
     k.phase = k.gain > WORTH ? PHASE_MOVES : PHASE_REST_MOVES;
     offer(u, best, k);
@@ -365,8 +364,12 @@ static bool step_value(const struct tuner *u, const struct config *c, size_t tun
 static void offer_value_pair(const struct tuner *u, size_t a, size_t b, struct candidate *best)
 {
     for (int d = 0; d < 4; d++) {
-        struct candidate k = {.c = u->base.c, .from = &u->base, .change = CHANGE_TUNE_PAIR,
-                              .a = a, .b = b, .phase = PHASE_PAIRS};
+        struct candidate k = {.c = u->base.c,
+                              .from = &u->base,
+                              .change = CHANGE_TUNE_PAIR,
+                              .a = a,
+                              .b = b,
+                              .phase = PHASE_PAIRS};
         double ga, gb;
         if (!step_value(u, &u->base.c, a, d & 1 ? 1 : -1, &k.c.values[a], &ga) ||
             !step_value(u, &u->base.c, b, d & 2 ? 1 : -1, &k.c.values[b], &gb))
@@ -389,8 +392,11 @@ static void offer_alone(const struct tuner *u, size_t move, struct candidate *be
     }
     if (!failed || u->start.version < 0)
         return;
-    struct candidate k = {.c = config_default(u->t), .from = &u->start, .change = CHANGE_ADD,
-                          .a = move, .phase = PHASE_PAIRS};
+    struct candidate k = {.c = config_default(u->t),
+                          .from = &u->start,
+                          .change = CHANGE_ADD,
+                          .a = move,
+                          .phase = PHASE_PAIRS};
     k.c.moves = config_closure(u->t, move);
     k.gain = tuner_moves_gain(u, 0, k.c.moves);
     offer(u, best, k);

@@ -1,4 +1,5 @@
-/* What the tuner says about a try: the change, the prediction, why, and what was measured before. */
+/* What the tuner says about a try: the change, the prediction, why, and what was measured before.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -48,8 +49,7 @@ static void company(const struct tuner *u, const struct candidate *k, struct buf
         if (i == k->a || (k->change == CHANGE_PAIR && i == k->b) ||
             on(k->c.moves, i) == on(k->from->c.moves, i))
             continue;
-        buf_addf(b, "; %s %s", move_name(u, i),
-                 on(k->c.moves, i) ? "comes with it" : "gives way");
+        buf_addf(b, "; %s %s", move_name(u, i), on(k->c.moves, i) ? "comes with it" : "gives way");
     }
 }
 
@@ -80,8 +80,8 @@ static void say_move(const struct tuner *u, const struct candidate *k, size_t i,
 static void say_value(const struct tuner *u, const struct candidate *k, size_t i, struct buf *b)
 {
     const struct tunable *v = &u->t->tunables[i];
-    struct effect_evidence e = tuner_value_effect(u, i, k->from->c.values[i], k->c.values[i],
-                                                  &k->from->c);
+    struct effect_evidence e =
+        tuner_value_effect(u, i, k->from->c.values[i], k->c.values[i], &k->from->c);
     buf_addf(b, "; %s", v->why);
     evidence(&e, "that step was", b);
     for (size_t n = 0; n < v->nvalues; n++) { /* the other side, when it is known */

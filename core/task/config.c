@@ -27,7 +27,7 @@ uint64_t config_closure(const struct task *t, size_t move)
         before = all;
         for (size_t i = 0; i < t->nmoves; i++)
             for (size_t k = 0; (all >> i & 1) && k < t->moves[i].nrequires; k++)
-                all |= (uint64_t)1 << t->moves[i].requires[k];
+        all |= (uint64_t)1 << t->moves[i].requires[k];
     }
     return all;
 }

@@ -13,7 +13,8 @@ struct parser {
     const struct expr_env *env;
     struct error *e;
     int depth;
-    int dead; /* > 0: on the side of && or || that is not decided: names and overflows do not matter */
+    int dead; /* > 0: on the side of && or || that is not decided: names and overflows do not matter
+               */
     bool failed;
 };
 
@@ -120,8 +121,9 @@ static bool primary(struct parser *p, int64_t *out)
         return number(p, out);
     size_t n = word(p);
     if (!n)
-        return fail(p, p->at, p->at == p->end ? "a number or name was expected, but it ends here"
-                                              : "a number, a name or \"(\" was expected");
+        return fail(p, p->at,
+                    p->at == p->end ? "a number or name was expected, but it ends here"
+                                    : "a number, a name or \"(\" was expected");
     const char *name = p->at;
     p->at += n;
     if (p->kind == EXPR_CONDITION && n == 7 && memcmp(name, "defined", 7) == 0)
@@ -137,14 +139,14 @@ static bool unary(struct parser *p, int64_t *out)
     const char *at = p->at;
     bool minus = take(p, "-"), plus = !minus && take(p, "+"),
          not = !minus && !plus && p->kind == EXPR_CONDITION && take(p, "!");
-    if (!minus && !plus && !not)
+    if (!minus && !plus && !not )
         return primary(p, out);
     if (++p->depth > DEPTH_MAX)
         return fail(p, p->at, "nested deeper than %d", DEPTH_MAX);
     if (!unary(p, out))
         return false;
     p->depth--;
-    if (not)
+    if (not )
         *out = !*out;
     else if (minus && __builtin_sub_overflow((int64_t)0, *out, out) && !p->dead)
         return fail(p, at, "the value does not fit in 64 bits");
@@ -152,21 +154,23 @@ static bool unary(struct parser *p, int64_t *out)
 }
 
 /* How tightly binary operators bind; the longer token stands first. */
-static const struct operator {
+static const struct operator
+{
     const char *token;
     int level;
     bool condition_only;
-} operators[] = {
+}
+operators[] = {
     {"||", 1, true}, {"&&", 2, true}, {"==", 3, true}, {"!=", 3, true}, {"<=", 4, true},
     {">=", 4, true}, {"<", 4, true},  {">", 4, true},  {"+", 5, false}, {"-", 5, false},
     {"*", 6, false}, {"/", 6, false}, {"%", 6, true},
 };
 
-static const struct operator *take_operator(struct parser *p, int level)
+static const struct operator* take_operator(struct parser *p, int level)
 {
     space(p);
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
-        const struct operator *o = &operators[i];
+        const struct operator* o = & operators[i];
         const char *before = p->at;
         if ((o->condition_only && p->kind != EXPR_CONDITION) || !take(p, o->token))
             continue;
@@ -238,12 +242,12 @@ static bool binary(struct parser *p, int level, int64_t *out)
     if (!unary(p, out))
         return false;
     for (;;) {
-        const struct operator *o = take_operator(p, level);
+        const struct operator* o = take_operator(p, level);
         if (!o)
             return true;
         const char *at = p->at - strlen(o->token);
         bool skip = (o->level == 1 && *out) || (o->level == 2 && !*out);
-        int64_t right;
+        int64_t right = 0;
         p->dead += skip;
         if (!binary(p, o->level + 1, &right))
             return false;
@@ -261,8 +265,7 @@ static bool sum(struct parser *p, int64_t *out)
 bool expr_eval(const char *text, size_t n, enum expr_kind kind, const struct expr_env *env,
                int64_t *out, struct error *e)
 {
-    struct parser p = {
-        .text = text, .at = text, .end = text + n, .kind = kind, .env = env, .e = e};
+    struct parser p = {.text = text, .at = text, .end = text + n, .kind = kind, .env = env, .e = e};
     int64_t v = 0;
     if (!sum(&p, &v))
         return false;

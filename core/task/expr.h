@@ -26,8 +26,8 @@ struct expr_env {
     const void *ctx;
 };
 
-/* ERR_INPUT on overflow of 64 bits, unknown name, division by zero or bad syntax; the message quotes
- * the expression and the column. */
+/* ERR_INPUT on overflow of 64 bits, unknown name, division by zero or bad syntax; the message
+ * quotes the expression and the column. */
 bool expr_eval(const char *text, size_t n, enum expr_kind kind, const struct expr_env *env,
                int64_t *out, struct error *e) WARN_UNUSED;
 

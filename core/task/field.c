@@ -135,8 +135,10 @@ bool field_text(const struct field *f, size_t max, char **out, struct error *e)
         uint32_t cp;
         size_t len = text_decode(p, n - (size_t)(p - s), &cp);
         if (cp < 0x20 || cp == 0x7f || (cp == 0xfffd && len == 1))
-            return field_error(f, e, "expected one line of UTF-8, got a control character or a "
-                                     "broken byte at position %d", (int)(p - s) + 1);
+            return field_error(f, e,
+                               "expected one line of UTF-8, got a control character or a "
+                               "broken byte at position %d",
+                               (int)(p - s) + 1);
         p += len;
     }
     *out = xstrdup(s);
@@ -198,14 +200,14 @@ bool field_identifier(const struct field *f, char **out, struct error *e)
 /* Words of gnu11, and the macros and functions without an underscore that gcc or <stddef.h> and
  * <stdint.h> may define under it. */
 static const char *const taken[] = {
-    "asm",      "auto",     "break",    "case",    "char",     "const",    "continue", "default",
-    "do",       "double",   "else",     "enum",    "extern",   "float",    "for",      "goto",
-    "if",       "inline",   "int",      "long",    "register", "restrict", "return",   "short",
-    "signed",   "sizeof",   "static",   "struct",  "switch",   "typedef",  "typeof",   "union",
-    "unsigned", "void",     "volatile", "while",   "defined",  "linux",    "unix",     "i386",
-    "NULL",     "offsetof", "size_t",   "ptrdiff_t", "wchar_t", "main",    "bool",     "true",
-    "false",    "nullptr",  "alignas",  "alignof", "constexpr", "thread_local",
-    "warploop_call",
+    "asm",      "auto",      "break",   "case",      "char",         "const",         "continue",
+    "default",  "do",        "double",  "else",      "enum",         "extern",        "float",
+    "for",      "goto",      "if",      "inline",    "int",          "long",          "register",
+    "restrict", "return",    "short",   "signed",    "sizeof",       "static",        "struct",
+    "switch",   "typedef",   "typeof",  "union",     "unsigned",     "void",          "volatile",
+    "while",    "defined",   "linux",   "unix",      "i386",         "NULL",          "offsetof",
+    "size_t",   "ptrdiff_t", "wchar_t", "main",      "bool",         "true",          "false",
+    "nullptr",  "alignas",   "alignof", "constexpr", "thread_local", "warploop_call",
 };
 
 const char *c_name_problem(const char *name)

@@ -32,12 +32,13 @@ bool field_array(const struct field *f, int lo, int hi, struct error *e) WARN_UN
 /* One line of 1 to max bytes without control characters; a copy that the caller frees. */
 bool field_text(const struct field *f, size_t max, char **out, struct error *e) WARN_UNUSED;
 /* A finite number in [lo, hi]. */
-bool field_number(const struct field *f, double lo, double hi, double *out, struct error *e)
-    WARN_UNUSED;
+bool field_number(const struct field *f, double lo, double hi, double *out,
+                  struct error *e) WARN_UNUSED;
 /* A whole number in [lo, hi], both within 2^53. */
-bool field_whole(const struct field *f, int64_t lo, int64_t hi, int64_t *out, struct error *e)
-    WARN_UNUSED;
-/* A name of 1 to 48 of a-z 0-9 - _ (first a letter or digit; `start` is taken); the caller frees. */
+bool field_whole(const struct field *f, int64_t lo, int64_t hi, int64_t *out,
+                 struct error *e) WARN_UNUSED;
+/* A name of 1 to 48 of a-z 0-9 - _ (first a letter or digit; `start` is taken); the caller frees.
+ */
 bool field_name(const struct field *f, char **out, struct error *e) WARN_UNUSED;
 /* A C identifier of at most 48 letters that no header or compiler claims; the caller frees. */
 bool field_identifier(const struct field *f, char **out, struct error *e) WARN_UNUSED;

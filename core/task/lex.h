@@ -1,6 +1,7 @@
 /* C source as tokens, the way a compiler reads it: line splices joined, comments left out, digraphs
  * as what they stand for. Only as fine as the source rules need. Trigraphs are not replaced (gnu11
- * does not): the rules refuse them. Never fails: what is unfinished ends with its line or the file. */
+ * does not): the rules refuse them. Never fails: what is unfinished ends with its line or the file.
+ */
 #ifndef WARPLOOP_TASK_LEX_H
 #define WARPLOOP_TASK_LEX_H
 
@@ -8,7 +9,7 @@
 #include <stddef.h>
 
 enum token_kind {
-    TOKEN_WORD,   /* identifier or keyword; $ and bytes above 0x7f count as letters */
+    TOKEN_WORD, /* identifier or keyword; $ and bytes above 0x7f count as letters */
     TOKEN_NUMBER,
     TOKEN_STRING, /* s: between the quotes */
     TOKEN_CHAR,
@@ -18,10 +19,10 @@ enum token_kind {
 
 struct token {
     enum token_kind kind;
-    int line;         /* of its first character, from 1 */
-    bool first;       /* first of its line (comments aside): a # here begins a directive */
-    bool directive;   /* part of a directive, the # included */
-    bool glued;       /* nothing stands between it and the token before */
+    int line;       /* of its first character, from 1 */
+    bool first;     /* first of its line (comments aside): a # here begins a directive */
+    bool directive; /* part of a directive, the # included */
+    bool glued;     /* nothing stands between it and the token before */
     const char *s;
     size_t n;
 };

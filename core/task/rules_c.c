@@ -157,16 +157,26 @@ static void check_pragma(struct checker *c, size_t hash)
     if (a && b && !a->first && !b->first && token_is(a, TOKEN_WORD, "GCC") &&
         (token_is(b, TOKEN_WORD, "unroll") || token_is(b, TOKEN_WORD, "ivdep")))
         return;
-    report(c, c->k.v[hash].line, "only \"#pragma GCC unroll N\" and \"#pragma GCC ivdep\" are "
-                                 "allowed; the compiler's options are the same for all");
+    report(c, c->k.v[hash].line,
+           "only \"#pragma GCC unroll N\" and \"#pragma GCC ivdep\" are "
+           "allowed; the compiler's options are the same for all");
 }
 
 static const struct {
     const char *word, *why; /* why NULL: allowed */
 } directives[] = {
-    {"define", NULL},   {"undef", NULL},    {"if", NULL},   {"ifdef", NULL}, {"ifndef", NULL},
-    {"elif", NULL},     {"elifdef", NULL},  {"elifndef", NULL}, {"else", NULL}, {"endif", NULL},
-    {"error", NULL},    {"warning", NULL},
+    {"define", NULL},
+    {"undef", NULL},
+    {"if", NULL},
+    {"ifdef", NULL},
+    {"ifndef", NULL},
+    {"elif", NULL},
+    {"elifdef", NULL},
+    {"elifndef", NULL},
+    {"else", NULL},
+    {"endif", NULL},
+    {"error", NULL},
+    {"warning", NULL},
     {"line", "not allowed: messages must name the true line; remove it"},
     {"include_next", "not allowed: write #include"},
     {"import", "not allowed: write #include"},
@@ -207,12 +217,42 @@ static void check_directive(struct checker *c, size_t hash)
 /* ---------------------------------------------------------------- attributes */
 
 static const char *const attributes[] = {
-    "access",      "aligned",     "alloc_align",   "alloc_size",  "always_inline", "artificial",
-    "assume_aligned", "cold",     "const",         "deprecated",  "designated_init", "fallthrough",
-    "flatten",     "gnu_inline",  "hot",           "leaf",        "malloc",        "may_alias",
-    "maybe_unused", "mode",       "noclone",       "nodiscard",   "noinline",      "noipa",
-    "nonnull",     "noreturn",    "nothrow",       "packed",      "pure",          "reproducible",
-    "returns_nonnull", "simd",    "unsequenced",   "unused",      "used",          "vector_size",
+    "access",
+    "aligned",
+    "alloc_align",
+    "alloc_size",
+    "always_inline",
+    "artificial",
+    "assume_aligned",
+    "cold",
+    "const",
+    "deprecated",
+    "designated_init",
+    "fallthrough",
+    "flatten",
+    "gnu_inline",
+    "hot",
+    "leaf",
+    "malloc",
+    "may_alias",
+    "maybe_unused",
+    "mode",
+    "noclone",
+    "nodiscard",
+    "noinline",
+    "noipa",
+    "nonnull",
+    "noreturn",
+    "nothrow",
+    "packed",
+    "pure",
+    "reproducible",
+    "returns_nonnull",
+    "simd",
+    "unsequenced",
+    "unused",
+    "used",
+    "vector_size",
     "warn_unused_result",
 };
 
@@ -227,9 +267,10 @@ static void check_attribute(struct checker *c, const struct token *k)
     for (size_t i = 0; i < ARRAY_LEN(attributes); i++)
         if (strlen(attributes[i]) == n && memcmp(attributes[i], s, n) == 0)
             return;
-    report(c, k->line, "attribute \"%.*s\" is not allowed; those that align, vectorise, inline or "
-                       "inform are (aligned, vector_size, may_alias, always_inline, noinline, "
-                       "assume_aligned, unused ...), by name and not by macro",
+    report(c, k->line,
+           "attribute \"%.*s\" is not allowed; those that align, vectorise, inline or "
+           "inform are (aligned, vector_size, may_alias, always_inline, noinline, "
+           "assume_aligned, unused ...), by name and not by macro",
            shown(k->n), k->s);
 }
 

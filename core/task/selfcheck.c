@@ -116,8 +116,10 @@ static void add_entry(const struct task *t, struct buf *b)
 
 static void add_fill(struct buf *b, const struct param *p, const char *from, const char *value)
 {
-    buf_addf(b, "    for (unsigned long wl_i = %s; wl_i < wl_n_%s; wl_i++)\n"
-                "        %s[wl_i] = %s;\n", from, p->name, p->name, value);
+    buf_addf(b,
+             "    for (unsigned long wl_i = %s; wl_i < wl_n_%s; wl_i++)\n"
+             "        %s[wl_i] = %s;\n",
+             from, p->name, p->name, value);
 }
 
 /* Every output filled with one expression; value NULL: left as it is. */
@@ -186,9 +188,11 @@ static bool check_start(const struct task *t, struct error *e)
         return true;
     bool ok = switches_resolve(t, t->c.moves, &c, &source, e);
     if (ok && strcmp(buf_str(&source), t->c.start) != 0)
-        ok = error_set(e, ERR_INPUT, "task %s: the start source differs from the moves' source with "
-                                     "everything off; make them equal (what the moves resolve to is "
-                                     "the start)", t->name);
+        ok = error_set(e, ERR_INPUT,
+                       "task %s: the start source differs from the moves' source with "
+                       "everything off; make them equal (what the moves resolve to is "
+                       "the start)",
+                       t->name);
     buf_free(&source);
     return ok;
 }

@@ -1,8 +1,8 @@
 /* Sources that prove a task: honest ones that must pass its check, and cheats that must not.
  *
  * A task whose check zeros, constants, untouched outputs, a dropped history or a missing final
- * state would pass measures nothing. The generic cheats are made from the signature; a task declares
- * those that need to know its mathematics ("cheats" in task.json). */
+ * state would pass measures nothing. The generic cheats are made from the signature; a task
+ * declares those that need to know its mathematics ("cheats" in task.json). */
 #ifndef WARPLOOP_TASK_SELFCHECK_H
 #define WARPLOOP_TASK_SELFCHECK_H
 

@@ -117,8 +117,8 @@ static bool shape_json(const struct task *t, const struct shape *s, cJSON *o, st
         return false;
     cJSON_AddStringToObject(o, "name", s->name);
     cJSON_AddStringToObject(o, "role", shape_roles[s->role]);
-    cJSON_AddStringToObject(o, "family", s->family ? s->family
-                                                   : json_str(t->families->child, "name", ""));
+    cJSON_AddStringToObject(o, "family",
+                            s->family ? s->family : json_str(t->families->child, "name", ""));
     cJSON *dims = cJSON_AddArrayToObject(o, "dims");
     cJSON *counts = cJSON_AddArrayToObject(o, "counts");
     cJSON *extents = cJSON_AddArrayToObject(o, "extents");

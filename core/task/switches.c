@@ -11,11 +11,11 @@
 
 /* One open conditional. */
 struct frame {
-    int line;        /* of its #if */
-    bool ours;       /* decided and removed; else copied */
-    bool outer;      /* the text around it is kept */
-    bool taken;      /* a branch was chosen already */
-    bool keep;       /* the present branch is kept */
+    int line;   /* of its #if */
+    bool ours;  /* decided and removed; else copied */
+    bool outer; /* the text around it is kept */
+    bool taken; /* a branch was chosen already */
+    bool keep;  /* the present branch is kept */
     bool had_else;
 };
 
@@ -182,7 +182,8 @@ static bool on_condition(struct resolver *r, enum directive d, const char *s, si
     if (m == MIXED)
         return fail(r, "a condition mixes switches with other names; nest two #if instead");
     if (!ended && m == OURS)
-        return fail(r, "a condition over switches must stand on one line of at most 500 characters");
+        return fail(r,
+                    "a condition over switches must stand on one line of at most 500 characters");
     bool ours = m == OURS, yes = false;
     if (ours && !decide(r, d, text, len, &yes))
         return false;
@@ -193,8 +194,10 @@ static bool on_condition(struct resolver *r, enum directive d, const char *s, si
         if (f->had_else)
             return fail(r, "#elif after #else");
         if (f->ours != ours)
-            return fail(r, "a chain mixes conditions over switches with others (it began at line "
-                           "%d); nest two #if instead", f->line);
+            return fail(r,
+                        "a chain mixes conditions over switches with others (it began at line "
+                        "%d); nest two #if instead",
+                        f->line);
         if (!ours)
             copy(r, line, whole);
         else
@@ -280,8 +283,10 @@ static bool on_other(struct resolver *r, const char *s, size_t n, const char *li
         if (define && first && tunable >= 0)
             return on_tunable(r, tunable, s + at, line, whole);
         if (switch_of(r->t, s + at, len) >= 0)
-            return fail(r, "switch %.*s may stand only in #if lines (written without a space after "
-                           "#)", (int)len, s + at);
+            return fail(r,
+                        "switch %.*s may stand only in #if lines (written without a space after "
+                        "#)",
+                        (int)len, s + at);
         if (undef && tunable >= 0)
             return fail(r, "tunable %.*s may not be undefined", (int)len, s + at);
         first = false;
@@ -326,9 +331,10 @@ static bool finish(struct resolver *r)
     }
     for (size_t i = 0; i < r->t->ntunables; i++)
         if (config_applies(r->t, r->c, i) && !(r->defined >> i & 1))
-            return error_set(r->e, ERR_INPUT, "the source has no line \"#define %s %lld\": it is a "
-                                              "tunable of the task", r->t->tunables[i].name,
-                             (long long)r->t->tunables[i].fallback);
+            return error_set(r->e, ERR_INPUT,
+                             "the source has no line \"#define %s %lld\": it is a "
+                             "tunable of the task",
+                             r->t->tunables[i].name, (long long)r->t->tunables[i].fallback);
     return true;
 }
 

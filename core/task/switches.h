@@ -1,7 +1,7 @@
 /* Moves as switches of one source: resolved to plain text before it is submitted.
  *
- * A configuration says which moves are on and what each applicable tunable is. Its canonical text is
- * "move move TUN=16 ..." in the task's order; with nothing on and defaults it is "start". */
+ * A configuration says which moves are on and what each applicable tunable is. Its canonical text
+ * is "move move TUN=16 ..." in the task's order; with nothing on and defaults it is "start". */
 #ifndef WARPLOOP_TASK_SWITCHES_H
 #define WARPLOOP_TASK_SWITCHES_H
 
@@ -30,10 +30,10 @@ bool config_applies(const struct task *t, const struct config *c, size_t tunable
 void config_normalise(const struct task *t, struct config *c);
 /* Every move that is on and every tunable that applies, or "start". */
 char *config_text(const struct task *t, const struct config *c); /* caller frees */
-/* Reads such a text back (in any order, tunables at their defaults may be left out); *c is valid and
- * normalised. ERR_INPUT names the word that is wrong. */
-bool config_parse(const struct task *t, const char *text, struct config *c, struct error *e)
-    WARN_UNUSED;
+/* Reads such a text back (in any order, tunables at their defaults may be left out); *c is valid
+ * and normalised. ERR_INPUT names the word that is wrong. */
+bool config_parse(const struct task *t, const char *text, struct config *c,
+                  struct error *e) WARN_UNUSED;
 
 /* The plain source of a configuration, appended to out: conditionals (#if, #ifdef, #ifndef, #elif,
  * #else, #endif, written without a space after #) that mention only switches and tunables are

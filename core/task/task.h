@@ -1,5 +1,6 @@
 /* A task as data: kernels/TASK/task.json, checked completely at load, so that everything after may
- * trust it. Every error names the file, the line and the field, what was expected and what to do. */
+ * trust it. Every error names the file, the line and the field, what was expected and what to do.
+ */
 #ifndef WARPLOOP_TASK_TASK_H
 #define WARPLOOP_TASK_TASK_H
 
@@ -29,9 +30,9 @@ struct param {
     char *name;
     char **extents; /* expressions of the shape; tensors only */
     size_t nextents;
-    double value;          /* scalar */
-    char *bytes;           /* workspace: expression */
-    double soft, hard;     /* output: limits of the error ratio */
+    double value;                     /* scalar */
+    char *bytes;                      /* workspace: expression */
+    double soft, hard;                /* output: limits of the error ratio */
     int head_axis, block_axis, block; /* output: per-block check; -1/0 none */
 };
 
@@ -79,18 +80,24 @@ struct constant {
 
 struct task {
     char *name, *title, *summary, *dir;
-    struct param *params;       size_t nparams;
-    struct constant *constants; size_t nconstants;
-    struct shape *shapes;       size_t nshapes;
-    struct move *moves;         size_t nmoves;
-    struct tunable *tunables;   size_t ntunables;
-    char *flop, *bytes;         /* expressions */
-    cJSON *families;            /* checked array, as in the file */
+    struct param *params;
+    size_t nparams;
+    struct constant *constants;
+    size_t nconstants;
+    struct shape *shapes;
+    size_t nshapes;
+    struct move *moves;
+    size_t nmoves;
+    struct tunable *tunables;
+    size_t ntunables;
+    char *flop, *bytes; /* expressions */
+    cJSON *families;    /* checked array, as in the file */
     struct task_backend c;
     double margin, max_shape_loss, target; /* target NaN: none */
-    struct cheat *cheats;       size_t ncheats;
-    struct buf text;            /* task.json as read */
-    struct hash hash;           /* of task.json and every source it names: the task's identity */
+    struct cheat *cheats;
+    size_t ncheats;
+    struct buf text;  /* task.json as read */
+    struct hash hash; /* of task.json and every source it names: the task's identity */
 };
 
 /* `name` is a task's name (looked up in the kernels folder; unknown: the error lists what there is)

@@ -45,8 +45,10 @@ static bool eval_at(const struct task *t, const struct shape *s, const char *exp
 {
     struct error why = {0};
     if (!task_eval(t, s, expr, out, &why))
-        return field_error(f, e, "expected an expression over dims and constants, for shape "
-                                 "\"%s\": %s", s->name, why.msg);
+        return field_error(f, e,
+                           "expected an expression over dims and constants, for shape "
+                           "\"%s\": %s",
+                           s->name, why.msg);
     if (*out < lo || *out > hi)
         return field_error(f, e, "expected %lld to %lld, got %lld for shape \"%s\"", (long long)lo,
                            (long long)hi, (long long)*out, s->name);
@@ -74,8 +76,10 @@ static bool param_bytes(const struct task *t, const struct shape *s, const struc
         if (!eval_at(t, s, p->extents[k], &at, 1, TASK_MAX_BYTES, &v, e))
             return false;
         if (__builtin_mul_overflow(n, v, &n) || n > TASK_MAX_BYTES)
-            return field_error(&f, e, "expected at most 4 GiB; tensor %s is larger for shape "
-                                      "\"%s\"", p->name, s->name);
+            return field_error(&f, e,
+                               "expected at most 4 GiB; tensor %s is larger for shape "
+                               "\"%s\"",
+                               p->name, s->name);
     }
     *out = n;
     return true;
@@ -93,8 +97,9 @@ static bool check_shape(const struct task *t, const struct shape *s, const struc
         total += bytes; /* at most 48 times 4 GiB */
     }
     if (total > TASK_MAX_BYTES)
-        return field_error(&params, e, "expected at most 4 GiB for all tensors and workspaces of a "
-                                       "shape (outputs count as float64); \"%s\" has %.1f GiB",
+        return field_error(&params, e,
+                           "expected at most 4 GiB for all tensors and workspaces of a "
+                           "shape (outputs count as float64); \"%s\" has %.1f GiB",
                            s->name, (double)total / (double)((int64_t)1 << 30));
     const int64_t most = (int64_t)1 << 60;
     return field_get(root, "flop", &f) && eval_at(t, s, t->flop, &f, 1, most, &work, e) &&

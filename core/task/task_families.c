@@ -170,8 +170,8 @@ static bool check_fills(const struct task *t, const struct field *o, bool first,
         if (p->kind != PARAM_INPUT)
             continue;
         if (!field_get(&f, p->name, &at)) {
-            if (first && !field_need(&f, p->name, "a fill: the first family fills every input", &at,
-                                     e))
+            if (first &&
+                !field_need(&f, p->name, "a fill: the first family fills every input", &at, e))
                 return false;
         } else if (!check_fill(&at, p->nextents, 0, e)) {
             return false;
@@ -208,13 +208,17 @@ static bool check_family_shapes(const struct task *t, const struct field *o, boo
             k++;
         if (k == t->nshapes) {
             const char *near = name_nearest(m->valuestring, names, t->nshapes);
-            return field_error(&at, e, "expected the name of a check or hidden shape; there is no "
-                                       "\"%.48s\"%s%s%s", m->valuestring,
-                               near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+            return field_error(&at, e,
+                               "expected the name of a check or hidden shape; there is no "
+                               "\"%.48s\"%s%s%s",
+                               m->valuestring, near ? "; did you mean \"" : "", near ? near : "",
+                               near ? "\"?" : "");
         }
         if (t->shapes[k].role == SHAPE_SCORED)
-            return field_error(&at, e, "expected a check or hidden shape; \"%s\" is scored (a "
-                                       "scored shape names its family itself)", names[k]);
+            return field_error(&at, e,
+                               "expected a check or hidden shape; \"%s\" is scored (a "
+                               "scored shape names its family itself)",
+                               names[k]);
         if (mine[k])
             return field_error(&at, e, "expected each shape once; \"%s\" stands above", names[k]);
         mine[k] = covered[k] = true;
@@ -241,8 +245,7 @@ static bool check_family(const struct task *t, const struct field *o, bool first
            (!cJSON_IsString(f.v) || strcmp(f.v->valuestring, classes[k]) != 0))
         k++;
     if (k == ARRAY_LEN(classes))
-        return field_error(&f, e,
-                           "expected ordinary, extreme, long-memory, ragged or structured");
+        return field_error(&f, e, "expected ordinary, extreme, long-memory, ragged or structured");
     return check_fills(t, o, first, e) && check_family_shapes(t, o, covered, e);
 }
 
@@ -264,11 +267,15 @@ static bool link_shapes(const struct task *t, const struct field *families, cons
     for (size_t i = 0; i < t->nshapes; i++) {
         const struct shape *s = &t->shapes[i];
         if (s->role != SHAPE_SCORED && !covered[i])
-            return field_error(families, e, "expected a family that is checked on shape \"%s\"; "
-                                            "every family leaves it out", s->name);
+            return field_error(families, e,
+                               "expected a family that is checked on shape \"%s\"; "
+                               "every family leaves it out",
+                               s->name);
         if (s->family && !family_named(families->v, s->family))
-            return field_error(families, e, "expected a family \"%s\": scored shape \"%s\" names "
-                                            "it", s->family, s->name);
+            return field_error(families, e,
+                               "expected a family \"%s\": scored shape \"%s\" names "
+                               "it",
+                               s->family, s->name);
     }
     return true;
 }

@@ -12,7 +12,8 @@
 #include "core/task/switches.h"
 #include "core/task/task_private.h"
 
-#define TASK_JSON_MAX ((size_t)256 << 10) /* keeps an evaluate request within a line of the wire */
+#define TASK_JSON_MAX ((size_t)256 << 10) /* keeps an evaluate request within a line of the wire   \
+                                           */
 #define MAX_HEADERS   64
 #define MAX_CHEATS    32
 
@@ -25,8 +26,8 @@ static bool take_source(struct task *t, const struct field *o, const char *key, 
     struct field f;
     char *name = NULL;
     if (!field_get(o, key, &f))
-        return !needed || field_need(o, key, "a source file of the task, such as \"c/start.c\"", &f,
-                                     e);
+        return !needed ||
+               field_need(o, key, "a source file of the task, such as \"c/start.c\"", &f, e);
     if (!field_text(&f, 200, &name, e))
         return false;
     if (*name == '/' || strstr(name, "..")) {
@@ -67,14 +68,16 @@ static bool take_headers(struct task *t, const struct field *o, struct error *e)
         if (!field_text(&at, 60, &name, e))
             return false;
         size_t n = strlen(name),
-               good = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+               good =
+                   strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
         bool ok = n > 2 && good == n - 2 && strcmp(name + n - 2, ".h") == 0;
         for (size_t i = 0; i < t->c.nheaders; i++)
             ok = ok && strcmp(t->c.headers[i], name) != 0;
         if (!ok) {
             free(name);
-            return field_error(&at, e, "expected the plain name of a header, each once, such as "
-                                       "\"math.h\": no folder and no ..");
+            return field_error(&at, e,
+                               "expected the plain name of a header, each once, such as "
+                               "\"math.h\": no folder and no ..");
         }
         t->c.headers[t->c.nheaders++] = name;
     }
@@ -84,8 +87,8 @@ static bool take_headers(struct task *t, const struct field *o, struct error *e)
 static bool take_backend(struct task *t, const struct field *root, struct error *e)
 {
     static const char *const backends[] = {"c", NULL};
-    static const char *const known[] = {"entry", "reference", "baseline", "start", "moves",
-                                        "headers", "call_ms", NULL};
+    static const char *const known[] = {"entry", "reference", "baseline", "start",
+                                        "moves", "headers",   "call_ms",  NULL};
     struct field all, f, at;
     if (!field_need(root, "backends", "{\"c\": {...}}", &all, e) ||
         !field_object(&all, backends, e) ||
@@ -136,9 +139,9 @@ static bool take_cheats(struct task *t, const struct field *root, struct error *
 static bool take_head(struct task *t, const struct field *root, struct error *e)
 {
     static const char *const known[] = {
-        "schema", "name",   "title",     "summary", "params",    "constants",      "flop",
-        "bytes",  "shapes", "families",  "backends", "moves",    "tunables",       "margin",
-        "max_shape_loss",   "target",    "cheats",  NULL};
+        "schema",   "name",   "title",          "summary",  "params",   "constants",
+        "flop",     "bytes",  "shapes",         "families", "backends", "moves",
+        "tunables", "margin", "max_shape_loss", "target",   "cheats",   NULL};
     struct field f;
     int64_t schema;
     if (!cJSON_IsObject(root->v))
@@ -147,8 +150,10 @@ static bool take_head(struct task *t, const struct field *root, struct error *e)
         !field_whole(&f, 1, INT32_MAX, &schema, e))
         return false;
     if (schema != 1)
-        return field_error(&f, e, "expected 1; schema %lld is newer than this program: update "
-                                  "warploop", (long long)schema);
+        return field_error(&f, e,
+                           "expected 1; schema %lld is newer than this program: update "
+                           "warploop",
+                           (long long)schema);
     return field_object(root, known, e) && field_need(root, "name", "the task's name", &f, e) &&
            field_name(&f, &t->name, e) && field_need(root, "title", "one line", &f, e) &&
            field_text(&f, 120, &t->title, e) &&
@@ -227,8 +232,10 @@ static bool check_utf8(const char *file, const char *text, size_t n, struct erro
         uint32_t cp;
         size_t len = text_decode(text + i, n - i, &cp);
         if (cp == 0xfffd && len == 1)
-            return error_set(e, ERR_INPUT, "%s:%d: field (top): expected UTF-8 text; byte 0x%02x is "
-                                           "not", file, line, (unsigned char)text[i]);
+            return error_set(e, ERR_INPUT,
+                             "%s:%d: field (top): expected UTF-8 text; byte 0x%02x is "
+                             "not",
+                             file, line, (unsigned char)text[i]);
         line += cp == '\n';
         i += len;
     }
@@ -314,9 +321,10 @@ static bool unknown_task(const char *name, struct error *e)
     for (size_t i = 0; i < n && list.len < 600; i++)
         buf_addf(&list, "%s%s", i ? ", " : "", names[i]);
     const char *near = name_nearest(name, (const char *const *)names, n);
-    error_set(e, ERR_NOTFOUND, "there is no task \"%.80s\"%s%s%s; there are: %s (or give the path of "
-                               "a folder that holds a task.json)", name,
-              near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "",
+    error_set(e, ERR_NOTFOUND,
+              "there is no task \"%.80s\"%s%s%s; there are: %s (or give the path of "
+              "a folder that holds a task.json)",
+              name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "",
               n ? buf_str(&list) : "none");
     buf_free(&list);
     task_names_free(names, n);
@@ -423,10 +431,10 @@ void task_free(struct task *t)
     if (!t)
         return;
     free_lists(t);
-    void *const owned[] = {t->params,    t->constants, t->shapes,     t->moves,   t->tunables,
-                           t->cheats,    t->c.headers, t->c.entry,    t->c.reference,
-                           t->c.baseline, t->c.start,  t->c.moves,    t->flop,    t->bytes,
-                           t->name,      t->title,     t->summary,    t->dir};
+    void *const owned[] = {t->params,  t->constants, t->shapes,  t->moves,       t->tunables,
+                           t->cheats,  t->c.headers, t->c.entry, t->c.reference, t->c.baseline,
+                           t->c.start, t->c.moves,   t->flop,    t->bytes,       t->name,
+                           t->title,   t->summary,   t->dir};
     for (size_t i = 0; i < ARRAY_LEN(owned); i++)
         free(owned[i]);
     cJSON_Delete(t->families);

@@ -55,8 +55,8 @@ static bool take_list(const struct task *t, const struct field *o, const char *k
 
 static bool take_move(const struct task *t, const struct field *o, struct move *v, struct error *e)
 {
-    static const char *const known[] = {"name", "switch", "title", "why", "gain", "requires",
-                                        "excludes", NULL};
+    static const char *const known[] = {"name", "switch",   "title",    "why",
+                                        "gain", "requires", "excludes", NULL};
     struct field f;
     if (!field_object(o, known, e) || !field_need(o, "name", "the move's name", &f, e) ||
         !field_name(&f, &v->name, e))
@@ -97,8 +97,10 @@ static bool check_graph(const struct task *t, const struct field *list, struct e
             return field_error(&at, e, "expected no circle: \"%s\" requires itself through others",
                                t->moves[i].name);
         if (!possible(t, need | (uint64_t)1 << i))
-            return field_error(&at, e, "expected a move that can be on: \"%s\" requires what it, or "
-                                       "another that it requires, excludes", t->moves[i].name);
+            return field_error(&at, e,
+                               "expected a move that can be on: \"%s\" requires what it, or "
+                               "another that it requires, excludes",
+                               t->moves[i].name);
     }
     return true;
 }
@@ -111,8 +113,9 @@ bool task_take_moves(struct task *t, const struct field *root, struct error *e)
     if (!field_array(&f, 0, SWITCHES_MAX_MOVES, e))
         return false;
     if (cJSON_GetArraySize(f.v) && !t->c.moves)
-        return field_error(&f, e, "expected a source with switches beside it: name it as "
-                                  "backends/c/moves");
+        return field_error(&f, e,
+                           "expected a source with switches beside it: name it as "
+                           "backends/c/moves");
     t->moves = xcalloc((size_t)cJSON_GetArraySize(f.v) + 1, sizeof *t->moves);
     const cJSON *m;
     int i = 0;
@@ -202,8 +205,9 @@ bool task_take_tunables(struct task *t, const struct field *root, struct error *
     if (!field_array(&f, 0, SWITCHES_MAX_TUNABLES, e))
         return false;
     if (cJSON_GetArraySize(f.v) && !t->c.moves)
-        return field_error(&f, e, "expected a source with these macros beside it: name it as "
-                                  "backends/c/moves");
+        return field_error(&f, e,
+                           "expected a source with these macros beside it: name it as "
+                           "backends/c/moves");
     t->tunables = xcalloc((size_t)cJSON_GetArraySize(f.v) + 1, sizeof *t->tunables);
     const cJSON *m;
     int i = 0;

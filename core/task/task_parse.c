@@ -16,8 +16,9 @@ bool task_take_expr(const struct field *f, char **out, struct error *e)
         return field_text(f, 300, out, e);
     int64_t v;
     if (!cJSON_IsNumber(f->v))
-        return field_error(f, e, "expected an expression over dims and constants in quotes, such "
-                                 "as \"4*B*T\", or a whole number");
+        return field_error(f, e,
+                           "expected an expression over dims and constants in quotes, such "
+                           "as \"4*B*T\", or a whole number");
     if (!field_whole(f, 0, (int64_t)1 << 52, &v, e))
         return false;
     *out = xasprintf("%lld", (long long)v);
@@ -81,8 +82,8 @@ bool task_take_constants(struct task *t, const struct field *root, struct error 
     cJSON_ArrayForEach(m, f.v)
     {
         struct field at = field_item(&f, 0, m);
-        const char *why = strlen(m->string) > 48 ? "it is longer than 48 letters"
-                                                 : c_name_problem(m->string);
+        const char *why =
+            strlen(m->string) > 48 ? "it is longer than 48 letters" : c_name_problem(m->string);
         if (why)
             return field_error(&at, e, "expected a C identifier as the name of a constant: %s",
                                why);
@@ -255,8 +256,7 @@ static const char *const roles[] = {
     [SHAPE_SCORED] = "scored", [SHAPE_CHECK] = "check", [SHAPE_HIDDEN] = "hidden"};
 
 /* dims: exactly the dim params. */
-static bool take_dims(const struct task *t, const struct field *o, struct shape *s,
-                      struct error *e)
+static bool take_dims(const struct task *t, const struct field *o, struct shape *s, struct error *e)
 {
     const char *known[TASK_MAX_DIMS + 1] = {NULL};
     size_t n = 0;
@@ -287,8 +287,9 @@ static bool take_shape(const struct task *t, const struct field *o, struct shape
             return field_error(&f, e, "expected a name of its own; \"%s\" stands above", s->name);
     if (field_get(o, "family", &f)) {
         if (s->role != SHAPE_SCORED)
-            return field_error(&f, e, "expected only in scored shapes: check and hidden ones are "
-                                      "filled with every family that does not say otherwise");
+            return field_error(&f, e,
+                               "expected only in scored shapes: check and hidden ones are "
+                               "filled with every family that does not say otherwise");
         if (!field_text(&f, 48, &s->family, e))
             return false;
     }

@@ -161,17 +161,30 @@ static int64_t grow(uint64_t *s, int depth, char *out, size_t *n, bool *bad)
     out[(*n)++] = ')';
     out[*n] = '\0';
     switch (op) {
-    case 0: return a + b;
-    case 1: return a - b;
-    case 2: return a * b;
-    case 3: *bad |= !b; return b ? a / b : 0;
-    case 4: *bad |= !b; return b ? a % b : 0;
-    case 5: return a < b;
-    case 6: return a >= b;
-    case 7: return a == b;
-    case 8: return a != b;
-    case 9: return a && b;
-    default: return a || b;
+    case 0:
+        return a + b;
+    case 1:
+        return a - b;
+    case 2:
+        return a * b;
+    case 3:
+        *bad |= !b;
+        return b ? a / b : 0;
+    case 4:
+        *bad |= !b;
+        return b ? a % b : 0;
+    case 5:
+        return a < b;
+    case 6:
+        return a >= b;
+    case 7:
+        return a == b;
+    case 8:
+        return a != b;
+    case 9:
+        return a && b;
+    default:
+        return a || b;
     }
 }
 

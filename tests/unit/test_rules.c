@@ -38,8 +38,12 @@ static const struct trick {
     {"%:include <stdio.h>", "stdio.h", 1},
     {"  %: include <stdio.h>", "stdio.h", 1},
     {"%\\\n:include <stdio.h>", "stdio.h", 1},
-    {"?" "?=include <stdio.h>", "no trigraphs", 1},
-    {"// hidden ?" "?/\n#include <math.h>", "no trigraphs", 1},
+    {"?"
+     "?=include <stdio.h>",
+     "no trigraphs", 1},
+    {"// hidden ?"
+     "?/\n#include <math.h>",
+     "no trigraphs", 1},
     {"/**/ # /**/ include /**/ <stdio.h>", "stdio.h", 1},
     {"/* a\n b */ #include <stdio.h>", "stdio.h", 2},
     {"#define H <stdio.h>\n#include H", "not a macro", 2},
@@ -85,7 +89,8 @@ static const struct trick {
     {"void f(void) { as\\\nm(\"nop\"); }", "no assembly", 1},
     {"void f(void) { asm/**/(\"nop\"); }", "no assembly", 1},
     {"#define NOW asm", "no assembly", 1},
-    {"#define J(a, b) a##b\nvoid f(void) { J(as, m)(\"nop\"); }", "pieces that ## makes \"asm\"", 2},
+    {"#define J(a, b) a##b\nvoid f(void) { J(as, m)(\"nop\"); }", "pieces that ## makes \"asm\"",
+     2},
     {"#define J __as##m__", "pieces that ## makes \"__asm__\"", 1},
     {"#define J __as%:%:m__", "pieces that ## makes \"__asm__\"", 1},
     {"#define J(a, b, c) a##b##c\nJ(_, _as, m)(\"nop\");", "pieces that ## makes \"__asm\"", 2},
@@ -232,8 +237,9 @@ static void test_any(void **state)
             assert_true(line >= 1);
         free(cut);
     }
-    static const char *const fill[] = {"(", "#", "[[", "__attribute__((", "\"", "/*", "\\\n", "a##",
-                                       "((,", "#include <", "'", "??", "%:"};
+    static const char *const fill[] = {"(",    "#",   "[[",  "__attribute__((", "\"", "/*",
+                                       "\\\n", "a##", "((,", "#include <",      "'",  "??",
+                                       "%:"};
     for (size_t f = 0; f < ARRAY_LEN(fill); f++) {
         struct buf big = {0};
         while (big.len < 1000000)

@@ -55,7 +55,7 @@ static void cases_of(const char *name, size_t wanted, size_t cheats)
 static void test_cases(void **state)
 {
     (void)state;
-    cases_of("kda", 30, 10);  /* five of all outputs, two of each of two, the dropped history */
+    cases_of("kda", 30, 10); /* five of all outputs, two of each of two, the dropped history */
     cases_of("tiny", 6, 10);
     cases_of("good", 3, 8);
 }
@@ -160,12 +160,9 @@ int main(void)
     free(bin);
     free(programs);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),
-        cmocka_unit_test(test_start),
-        cmocka_unit_test(test_holds),
-        cmocka_unit_test(test_tiny),
-        cmocka_unit_test(test_kda),
-        cmocka_unit_test(test_broken_reference),
+        cmocka_unit_test(test_cases), cmocka_unit_test(test_start),
+        cmocka_unit_test(test_holds), cmocka_unit_test(test_tiny),
+        cmocka_unit_test(test_kda),   cmocka_unit_test(test_broken_reference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

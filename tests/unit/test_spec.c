@@ -49,7 +49,8 @@ static void test_build(void **state)
         const cJSON *headers = cJSON_GetObjectItem(m.head, "headers");
         assert_int_equal(cJSON_GetArraySize(headers), (int)t->c.nheaders);
         assert_string_equal(buf_str(wire_part(&m, "source")), "int x;");
-        assert_non_null(strstr(buf_str(wire_part(&m, "header")), "void kda_fwd(int B, int T, int H"));
+        assert_non_null(
+            strstr(buf_str(wire_part(&m, "header")), "void kda_fwd(int B, int T, int H"));
         assert_int_equal(!strstr(buf_str(wire_part(&m, "shim")), "kda_fwd_ref("), r != 2);
         wire_msg_free(&m);
     }
@@ -110,8 +111,8 @@ static void test_evaluate(void **state)
         struct task *t = tasks_load(names[i]);
         struct ev_request r;
         struct error e = {0};
-        struct spec_opts o = {.id = 8, .jail = "auto", .seed = UINT64_MAX - 1, .sets_min = 3,
-                              .sets_max = 7};
+        struct spec_opts o = {
+            .id = 8, .jail = "auto", .seed = UINT64_MAX - 1, .sets_min = 3, .sets_max = 7};
         struct wire_msg m = evaluate(t, EVAL_FULL, o);
         char *line = json_text(m.head);
         assert_true(strlen(line) < WIRE_LINE_MAX / 4);
@@ -149,8 +150,8 @@ static void test_modes(void **state)
     assert_int_equal(r.sets_min, 5); /* the bench's default */
     ev_request_free(&r);
     wire_msg_free(&m);
-    struct eval_parts none = {.baseline = &object}, lacks = {.baseline = &object,
-                                                             .reference = &object};
+    struct eval_parts none = {.baseline = &object},
+                      lacks = {.baseline = &object, .reference = &object};
     struct spec_opts o = {.id = 1, .jail = "none"};
     assert_true(spec_evaluate(t, EVAL_BASELINE, &none, &o, &m, &e));
     assert_true(ev_request_parse(m.head, &r, &e));

@@ -94,12 +94,14 @@ static void test_resolves(void **state)
 static void test_keeps(void **state)
 {
     (void)state;
-    becomes("start", "#if defined(__AVX512F__)\n#if FUSED\na\n#endif\nb\n#elif W\n#else\nc\n#endif\n",
+    becomes("start",
+            "#if defined(__AVX512F__)\n#if FUSED\na\n#endif\nb\n#elif W\n#else\nc\n#endif\n",
             "#if defined(__AVX512F__)\nb\n#elif W\n#else\nc\n#endif\n");
     becomes("fused", "#if FUSED\n#if W == 16\na\n#elif W == 8\nb\n#else\nc\n#endif\n#endif\n",
             "#if W == 16\na\n#elif W == 8\nb\n#else\nc\n#endif\n");
     becomes("start", "#if FUSED\n#if W == 16\na\n#endif\n#else\nz\n#endif\n", "z\n");
-    becomes("start", "#if 0\nx\n#endif\n#ifdef NDEBUG\n#endif\n", "#if 0\nx\n#endif\n#ifdef NDEBUG\n#endif\n");
+    becomes("start", "#if 0\nx\n#endif\n#ifdef NDEBUG\n#endif\n",
+            "#if 0\nx\n#endif\n#ifdef NDEBUG\n#endif\n");
     becomes("start", "#define NB V\n# pragma GCC unroll 4\n  # define X \\\n#if FUSED\n",
             "#define NB V\n# pragma GCC unroll 4\n  # define X \\\n#if FUSED\n");
     becomes("start", "#if __GNUC__ > 3 && \\\n    __GNUC_MINOR__ > 1\nx\n#endif\n",
@@ -113,8 +115,9 @@ static void test_tunables(void **state)
     struct config c = config_of(search, "chunkwise vectors CHUNK=32 ROWS=4");
     struct buf out = {0};
     struct error e = {0};
-    const char *src = "#define CHUNK 16\n  #  define ROWS   6 /* rows */\n#define LANES 2\t// lanes\n"
-                      "#define VBLOCK 32\n#define AHEAD 1\n#define NV (LANES * CHUNK)\n";
+    const char *src =
+        "#define CHUNK 16\n  #  define ROWS   6 /* rows */\n#define LANES 2\t// lanes\n"
+        "#define VBLOCK 32\n#define AHEAD 1\n#define NV (LANES * CHUNK)\n";
     assert_true(switches_resolve(search, src, &c, &out, &e));
     assert_string_equal(buf_str(&out), "#define CHUNK 32\n  #  define ROWS   4 /* rows */\n"
                                        "#define LANES 2\t// lanes\n#define NV (LANES * CHUNK)\n");
@@ -223,7 +226,8 @@ static void test_config_all(void **state)
     c = config_default(search);
     c.moves = (uint64_t)1 << 63;
     assert_false(config_valid(search, &c));
-    assert_int_equal(config_closure(search, 6), 1 | 1 << 5 | 1 << 6); /* inverse: residual: chunkwise */
+    assert_int_equal(config_closure(search, 6),
+                     1 | 1 << 5 | 1 << 6); /* inverse: residual: chunkwise */
 }
 
 /* ---------------------------------------------------------------- against the compiler */
@@ -250,7 +254,8 @@ static struct config random_config(const struct task *t, uint64_t seed)
 static char *preprocess(const char *dir, const char *file, const char *flags)
 {
     struct buf out = {0};
-    char *command = xasprintf("gcc -std=gnu11 -E -P %s -I%s %s", flags, dir, scratch_path(dir, file));
+    char *command =
+        xasprintf("gcc -std=gnu11 -E -P %s -I%s %s", flags, dir, scratch_path(dir, file));
     FILE *p = popen(command, "r");
     assert_non_null(p);
     bool blank = true;

@@ -268,10 +268,12 @@ static size_t climb(struct world *w, int jobs, double best, size_t *at, bool sho
         judge(w, id);
         tries++;
         if (show)
-            printf("    v%lld %s %.3f\n", (long long)id, w->s->versions[id].verdict == VERDICT_OK ? "ok" : "not",
+            printf("    v%lld %s %.3f\n", (long long)id,
+                   w->s->versions[id].verdict == VERDICT_OK ? "ok" : "not",
                    w->s->versions[id].speedup);
         struct config c;
-        if (*at == SIZE_MAX && config_parse(task, w->s->versions[w->s->incumbent].config, &c, NULL) &&
+        if (*at == SIZE_MAX &&
+            config_parse(task, w->s->versions[w->s->incumbent].config, &c, NULL) &&
             run(&w->m, &c) > best + log(0.95))
             *at = tries;
     }
@@ -300,8 +302,10 @@ static void test_finds(void **state)
         worst_end = end > worst_end ? end : worst_end;
         world_free(&w);
     }
-    printf("within 5 %% of the optimum after %.1f tries on average; %d of %d later than 80; at most "
-           "%zu tries in all\n", (double)sum / seeds, late, seeds, worst_end);
+    printf(
+        "within 5 %% of the optimum after %.1f tries on average; %d of %d later than 80; at most "
+        "%zu tries in all\n",
+        (double)sum / seeds, late, seeds, worst_end);
     assert_true(late <= 8 * seeds / 100);
     assert_true(worst_end <= 150);
 }
@@ -364,8 +368,8 @@ static void has(const char *text, const char *part)
 }
 
 /* A try with a given outcome. */
-static void outcome(struct world *w, const char *config, enum verdict v, double speedup, double gain,
-                    bool record)
+static void outcome(struct world *w, const char *config, enum verdict v, double speedup,
+                    double gain, bool record)
 {
     struct event ev = event_make(EV_TRY);
     ev.id = (int64_t)w->s->nversions;
@@ -496,14 +500,10 @@ int main(void)
 {
     task = tasks_load("search");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_finds),
-        cmocka_unit_test(test_jobs),
-        cmocka_unit_test(test_replays),
-        cmocka_unit_test(test_says),
-        cmocka_unit_test(test_learns),
-        cmocka_unit_test(test_others),
-        cmocka_unit_test(test_no_moves),
-        cmocka_unit_test(test_cheap),
+        cmocka_unit_test(test_finds),    cmocka_unit_test(test_jobs),
+        cmocka_unit_test(test_replays),  cmocka_unit_test(test_says),
+        cmocka_unit_test(test_learns),   cmocka_unit_test(test_others),
+        cmocka_unit_test(test_no_moves), cmocka_unit_test(test_cheap),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     task_free(task);
