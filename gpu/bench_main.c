@@ -162,6 +162,7 @@ static int probe(struct bench *b, const char *trouble)
     cJSON_AddNumberToObject(o, "core", b->machine.core);
     cJSON_AddNumberToObject(o, "peak_gflops", b->machine.peak_gflops);
     cJSON_AddStringToObject(o, "peak_how", b->machine.peak_how);
+    cJSON_AddStringToObject(o, "priority", b->machine.priority);
     cJSON_AddStringToObject(o, "isolation", b->nursery.isolation);
     cJSON_AddBoolToObject(o, "seccomp", seccomp);
     cJSON_AddStringToObject(o, "counters", counters);

@@ -207,6 +207,14 @@ static void boot_id(char out[64])
     buf_free(&text);
 }
 
+const char *machine_urge(int above)
+{
+    struct sched_param p = {.sched_priority = 1 + above};
+    if (sched_setscheduler(0, SCHED_FIFO, &p) == 0)
+        return "real-time";
+    return setpriority(PRIO_PROCESS, 0, -20) == 0 ? "nice -20" : "normal";
+}
+
 void machine_measure(struct machine *m)
 {
     cpu_set_t set;
@@ -215,7 +223,7 @@ void machine_measure(struct machine *m)
         CPU_SET(m->core, &set);
         sched_setaffinity(0, sizeof set, &set);
     }
-    (void)!setpriority(PRIO_PROCESS, 0, -20);
+    m->priority = machine_urge(1);
     char boot[64], *dir = machine_folder(NULL), *path = NULL;
     boot_id(boot);
     if (dir && boot[0])

@@ -12,14 +12,20 @@ struct machine {
     int core, ncores;    /* the measuring core: the last that this process may use */
     double peak_gflops;  /* float32, measured on that core; 0 until machine_measure */
     char peak_how[32];   /* "avx512f fma": what the peak was measured with */
+    const char *priority; /* of the measuring processes: machine_urge */
 };
+
+/* Ask for the measuring core before others: real-time (SCHED_FIFO) at priority 1 + `above`, else
+ * nice -20; both are granted to root only. The supervisor asks one above its children, so that its
+ * deadlines end any loop. Returns what was granted: "real-time", "nice -20" or "normal". */
+const char *machine_urge(int above);
 
 /* Names and core; costs nothing. */
 void machine_probe(struct machine *m);
 
 /* Measure the peak of the measuring core (about 40 ms), unless this boot's figure for this core is
  * kept in the lock folder. Pins the calling process to the core for good and asks for priority
- * there (nice -20; granted to root only). */
+ * there. */
 void machine_measure(struct machine *m);
 
 /* The folder for locks: /run/user/UID, else $TMPDIR/warploop-UID (mode 0700, ours, no link).

@@ -155,6 +155,8 @@ static void put_machine(const struct evaluation *ev, cJSON *o)
     cJSON_AddStringToObject(x, "peak_how", m->peak_how);
     cJSON_AddNumberToObject(x, "core", m->core);
     cJSON_AddNumberToObject(x, "cores", m->ncores);
+    if (m->priority)
+        cJSON_AddStringToObject(x, "priority", m->priority);
     cJSON_AddStringToObject(x, "jail", ev->jail);
     cJSON_AddStringToObject(x, "pages", ev->large_pages ? "2 MiB" : "small");
     cJSON_AddStringToObject(x, "clock", "window (CLOCK_MONOTONIC, exit of the child)");

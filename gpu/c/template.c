@@ -18,6 +18,7 @@
 #include "gpu/c/arena.h"
 #include "gpu/c/channel.h"
 #include "gpu/c/confine.h"
+#include "gpu/c/machine.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
@@ -391,7 +392,7 @@ static _Noreturn void template_main(const struct nursery_spawn *how, const struc
     struct template_reply ready = {.kind = TEMPLATE_READY};
     signal(SIGCHLD, SIG_DFL);
     pin(how->core);
-    setpriority(PRIO_PROCESS, 0, -20); /* as the supervisor; granted to root only */
+    machine_urge(0);
     limit(RLIMIT_STACK, STACK_BYTES);
     void *page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, gate,
                       0);

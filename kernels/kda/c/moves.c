@@ -10,7 +10,7 @@
 
 #define CHUNK 16
 #define VBLOCK 32
-#define ROWS 8
+#define ROWS 6
 #define LANES 2
 #define AHEAD 1
 
