@@ -36,13 +36,17 @@ static bool read_stdin(struct buf *out, size_t *total, struct error *e)
 static bool check_text(const struct buf *text, size_t total, struct error *e)
 {
     if (total > ASK_TEXT_MAX) {
-        return error_set(e, ERR_INPUT, "the text has %zu bytes; at most %u are taken: put the long "
-                         "part in a file and name it", total, ASK_TEXT_MAX);
+        return error_set(e, ERR_INPUT,
+                         "the text has %zu bytes; at most %u are taken: put the long "
+                         "part in a file and name it",
+                         total, ASK_TEXT_MAX);
     }
     const char *nul = memchr(buf_str(text), 0, text->len);
     if (nul) {
-        return error_set(e, ERR_INPUT, "the text has a NUL byte at offset %zu: expected text, not a "
-                         "binary file", (size_t)(nul - text->s));
+        return error_set(e, ERR_INPUT,
+                         "the text has a NUL byte at offset %zu: expected text, not a "
+                         "binary file",
+                         (size_t)(nul - text->s));
     }
     for (size_t i = 0; i < text->len; i++) {
         if (!isspace((unsigned char)text->s[i])) {

@@ -77,9 +77,15 @@ static enum exit_code run(const struct args *a)
 }
 
 static const struct option_desc options[] = {
-    {.name = "output", .letter = 'o', .kind = OPTION_TEXT, .value = "FILE",
+    {.name = "output",
+     .letter = 'o',
+     .kind = OPTION_TEXT,
+     .value = "FILE",
      .help = "write there instead of to standard output"},
-    {.name = "version", .letter = 'v', .kind = OPTION_TEXT, .value = "V",
+    {.name = "version",
+     .letter = 'v',
+     .kind = OPTION_TEXT,
+     .value = "V",
      .help = "another version than the best (7, v7, baseline, start, last)"},
     {0},
 };
@@ -89,7 +95,8 @@ const struct cmd cmd_best = {
     .usage = "[RUN]",
     .summary = "the source of the best version",
     .options = options,
-    .details = "Prints the source byte for byte (made fit for the screen on a terminal); the facts about\n"
-               "it go to standard error. Exit code 1 when no version is right and timed yet.",
+    .details =
+        "Prints the source byte for byte (made fit for the screen on a terminal); the facts about\n"
+        "it go to standard error. Exit code 1 when no version is right and timed yet.",
     .run = run,
 };

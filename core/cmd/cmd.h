@@ -8,9 +8,8 @@
 
 #include "core/base/buf.h"
 #include "core/base/error.h"
+#include "core/base/version.h"
 #include "core/cmd/options.h"
-
-#define WARPLOOP_VERSION "0.1"
 
 enum exit_code {
     EXIT_DONE = 0,
@@ -22,10 +21,10 @@ enum exit_code {
 
 struct cmd {
     const char *name;
-    const char *usage;   /* positional arguments: "RUN [TEXT]" (see args_parse) */
-    const char *summary; /* one line */
+    const char *usage;                 /* positional arguments: "RUN [TEXT]" (see args_parse) */
+    const char *summary;               /* one line */
     const struct option_desc *options; /* NULL: none but --help */
-    const char *details; /* further lines of --help, or NULL */
+    const char *details;               /* further lines of --help, or NULL */
     enum exit_code (*run)(const struct args *a);
 };
 

@@ -17,7 +17,8 @@ static void put_measured(const struct run_state *s, int64_t id, struct buf *out)
         buf_adds(out, "baseline, ");
         put_ns(out, s->baseline_ns);
     } else {
-        buf_addf(out, "%s, ", v->verdict == VERDICT_NONE ? "not tried yet" : verdict_name(v->verdict));
+        buf_addf(out, "%s, ",
+                 v->verdict == VERDICT_NONE ? "not tried yet" : verdict_name(v->verdict));
         put_speedup(out, v->speedup, v->lo, v->hi);
     }
     buf_adds(out, "  ");
@@ -95,7 +96,12 @@ static enum exit_code run(const struct args *a)
 }
 
 static const struct option_desc options[] = {
-    {.name = "context", .letter = 'U', .kind = OPTION_WHOLE, .value = "N", .lo = 0, .hi = 10000,
+    {.name = "context",
+     .letter = 'U',
+     .kind = OPTION_WHOLE,
+     .value = "N",
+     .lo = 0,
+     .hi = 10000,
      .help = "lines around each change (default 3)"},
     {.name = "source", .kind = OPTION_FLAG, .help = "only the diff, without the counters"},
     {0},
@@ -106,8 +112,9 @@ const struct cmd cmd_diff = {
     .usage = "RUN [A] [B]",
     .summary = "what changed between two versions, with the counters beside it",
     .options = options,
-    .details = "A and B are versions: 7, v7, baseline (the default of A), start, best (the default of\n"
-               "B), last. The diff is in unified format; counters and the static instruction mix of\n"
-               "both follow.",
+    .details =
+        "A and B are versions: 7, v7, baseline (the default of A), start, best (the default of\n"
+        "B), last. The diff is in unified format; counters and the static instruction mix of\n"
+        "both follow.",
     .run = run,
 };

@@ -69,8 +69,9 @@ void evidence_shapes(const struct evidence *ev, struct buf *out)
     if (!cJSON_IsArray(shapes) || !cJSON_GetArraySize(shapes)) {
         return;
     }
-    buf_adds(out, "\n  shape            time        +-       baseline    speedup  gain      GFLOP/s  "
-                  "of peak\n");
+    buf_adds(out,
+             "\n  shape            time        +-       baseline    speedup  gain      GFLOP/s  "
+             "of peak\n");
     const cJSON *s = NULL;
     cJSON_ArrayForEach(s, shapes)
     {
@@ -109,7 +110,8 @@ void evidence_counters(const struct evidence *ev, struct buf *out)
     if (!cJSON_IsArray(list) || !cJSON_GetArraySize(list)) {
         return;
     }
-    buf_adds(out, "\n  counter                       value         baseline      incumbent     unit\n");
+    buf_adds(out,
+             "\n  counter                       value         baseline      incumbent     unit\n");
     const cJSON *c = NULL;
     cJSON_ArrayForEach(c, list)
     {
@@ -256,8 +258,8 @@ void evidence_compare(const struct evidence *a, const char *name_a, const struct
     cJSON_ArrayForEach(m, mix)
     {
         if (cJSON_IsNumber(m) && m->string) {
-            compare_row(m->string, json_num(mix_a, m->string, NAN), m->valuedouble,
-                        "in the code", out);
+            compare_row(m->string, json_num(mix_a, m->string, NAN), m->valuedouble, "in the code",
+                        out);
         }
     }
 }

@@ -16,8 +16,8 @@ struct evidence {
 
 /* False when there is neither a result nor a build reply (then nothing needs freeing, and freeing
  * is harmless). */
-bool evidence_open(struct reader *r, int64_t version, struct evidence *ev, struct error *e)
-    WARN_UNUSED;
+bool evidence_open(struct reader *r, int64_t version, struct evidence *ev,
+                   struct error *e) WARN_UNUSED;
 void evidence_free(struct evidence *ev);
 
 /* Each appends lines, or nothing when that part was not measured. */

@@ -91,7 +91,8 @@ const struct cmd cmd_goal = {
     .usage = "[RUN] [TEXT]",
     .summary = "show a run's goals, or give it another; \"-\" reads it from standard input",
     .options = options,
-    .details = "What is not said stays as it was. Every goal is kept with its number; only a person\n"
-               "edits it. The engine takes it at its next safe point.",
+    .details =
+        "What is not said stays as it was. Every goal is kept with its number; only a person\n"
+        "edits it. The engine takes it at its next safe point.",
     .run = run,
 };

@@ -108,8 +108,9 @@ static enum exit_code run(const struct args *a)
         size_t found = 0;
         ok = search(log, words, limit ? (size_t)limit : 100, &found, &e);
         if (ok && found == 0) {
-            fprintf(stderr, "nothing found: the search looks at hypotheses, outcomes, notes, steers "
-                            "and reasoning\n");
+            fprintf(stderr,
+                    "nothing found: the search looks at hypotheses, outcomes, notes, steers "
+                    "and reasoning\n");
             rc = EXIT_NOT_SO;
         }
     } else if (ok) {
@@ -128,9 +129,17 @@ static enum exit_code run(const struct args *a)
 }
 
 static const struct option_desc options[] = {
-    {.name = "grep", .letter = 'g', .kind = OPTION_TEXT, .value = "WORDS",
+    {.name = "grep",
+     .letter = 'g',
+     .kind = OPTION_TEXT,
+     .value = "WORDS",
      .help = "full-text search: events that hold all these words, newest first"},
-    {.name = "last", .letter = 'n', .kind = OPTION_WHOLE, .value = "N", .lo = 1, .hi = 1e9,
+    {.name = "last",
+     .letter = 'n',
+     .kind = OPTION_WHOLE,
+     .value = "N",
+     .lo = 1,
+     .hi = 1e9,
      .help = "only the last N events (or the first N that the search finds)"},
     {.name = "follow", .letter = 'f', .kind = OPTION_FLAG, .help = "go on with what comes"},
     {.name = "body", .letter = 'b', .kind = OPTION_FLAG, .help = "with each event's JSON body"},

@@ -158,7 +158,8 @@ static enum exit_code run(const struct args *a)
         return cmd_fail(&e);
     }
     if (counts.runs == 0) {
-        buf_adds(&b, "no runs yet: warploop run TASK makes one, warploop task ls lists the tasks\n");
+        buf_adds(&b,
+                 "no runs yet: warploop run TASK makes one, warploop task ls lists the tasks\n");
     } else {
         buf_addf(&b, "%zu run%s, %zu driven now\n", counts.runs, counts.runs == 1 ? "" : "s",
                  counts.running);
@@ -177,8 +178,9 @@ const struct cmd cmd_ls = {
     .usage = "",
     .summary = "list the runs: state, best speedup, tool calls, age, size",
     .options = options,
-    .details = "States: running and paused (an engine drives it: its pid is shown), stopped (in order),\n"
-               "crashed (its engine died), ended (with the reason), new. \"warploop resume RUN\" goes on\n"
-               "with each of them.",
+    .details =
+        "States: running and paused (an engine drives it: its pid is shown), stopped (in order),\n"
+        "crashed (its engine died), ended (with the reason), new. \"warploop resume RUN\" goes on\n"
+        "with each of them.",
     .run = run,
 };

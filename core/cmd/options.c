@@ -181,8 +181,10 @@ static bool bad_option(const struct option_desc *table, const char *command, con
              word + strspn(word, "-"));
     const char *near = word[1] == '-' ? nearest_name(bare, names, n) : NULL;
     if (near) {
-        return error_set(e, ERR_INPUT, "%s: unknown option %.80s; nearest is --%s (see warploop "
-                         "%s --help)", command, word, near, command);
+        return error_set(e, ERR_INPUT,
+                         "%s: unknown option %.80s; nearest is --%s (see warploop "
+                         "%s --help)",
+                         command, word, near, command);
     }
     return error_set(e, ERR_INPUT, "%s: unknown option %.80s (see warploop %s --help)", command,
                      word, command);
@@ -199,8 +201,8 @@ static bool check_positionals(const struct args *a, const char *usage, const cha
                          a->npos ? "" : " after it", command, *usage ? " " : "", usage);
     }
     if (a->npos > allow) {
-        return error_set(e, ERR_INPUT, "%s: unexpected \"%.80s\"; usage: warploop %s%s%s%s", command,
-                         a->pos[allow], command, *usage ? " " : "", usage,
+        return error_set(e, ERR_INPUT, "%s: unexpected \"%.80s\"; usage: warploop %s%s%s%s",
+                         command, a->pos[allow], command, *usage ? " " : "", usage,
                          strstr(usage, "TEXT") ? " (put a text with blanks in quotes)" : "");
     }
     return true;
@@ -267,8 +269,8 @@ bool args_parse(struct args *a, const struct option_desc *table, const char *usa
                              argv[optind - 1], argv[0]);
         }
         if (c == '?' && optopt >= LONG_BASE) {
-            return error_set(e, ERR_INPUT, "%s: --%s takes no value (see warploop %s --help)", argv[0],
-                             table[optopt - LONG_BASE].name, argv[0]);
+            return error_set(e, ERR_INPUT, "%s: --%s takes no value (see warploop %s --help)",
+                             argv[0], table[optopt - LONG_BASE].name, argv[0]);
         }
         size_t i = c == '?' ? n : option_index(table, n, c);
         if (i >= n) {
@@ -332,8 +334,7 @@ void options_help(const struct option_desc *table, struct buf *out)
 {
     size_t n = table_size(table);
     for (size_t i = 0; i <= n; i++) {
-        static const struct option_desc help = {
-            .name = "help", .letter = 'h', .help = "this text"};
+        static const struct option_desc help = {.name = "help", .letter = 'h', .help = "this text"};
         const struct option_desc *d = i < n ? &table[i] : &help;
         char left[80];
         char shorter[8] = "   ";

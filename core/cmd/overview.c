@@ -31,12 +31,15 @@ enum exit_code overview_run(void)
         return cmd_fail(&e);
     }
     buf_adds(&b, counts.runs ? "\n" : "No runs yet. ");
-    buf_adds(&b, "Three things one can do:\n\n"
-                 "  warploop demo             two minutes that show everything, with real measurements\n"
-                 "  warploop run TASK         optimize a kernel\n");
+    buf_adds(
+        &b, "Three things one can do:\n\n"
+            "  warploop demo             two minutes that show everything, with real measurements\n"
+            "  warploop run TASK         optimize a kernel\n");
     put_tasks(&b);
     if (counts.runs) {
-        buf_adds(&b, "  warploop attach [RUN]     look at a run, steer it (resume RUN: go on with one)\n");
+        buf_adds(
+            &b,
+            "  warploop attach [RUN]     look at a run, steer it (resume RUN: go on with one)\n");
     } else {
         buf_adds(&b, "  warploop doctor           what this machine has and what is missing\n");
     }

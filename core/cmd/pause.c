@@ -10,7 +10,8 @@ const struct cmd cmd_pause = {
     .name = "pause",
     .usage = "[RUN]",
     .summary = "pause a run: what is in flight is finished, nothing new is begun",
-    .details = "A paused run stays paused, also when its engine dies and is started again; \"warploop\n"
-               "resume RUN\" goes on. Exit code 1 when nobody drives the run.",
+    .details =
+        "A paused run stays paused, also when its engine dies and is started again; \"warploop\n"
+        "resume RUN\" goes on. Exit code 1 when nobody drives the run.",
     .run = run,
 };

@@ -90,7 +90,9 @@ static void put_version(const struct version *v, struct buf *out)
         buf_addf(out, "v%lld", (long long)v->parent);
     }
     put_pad(out, 12);
-    buf_adds(out, v->id == 0 ? "baseline" : v->verdict == VERDICT_NONE ? "..." : verdict_name(v->verdict));
+    buf_adds(out, v->id == 0                   ? "baseline"
+                  : v->verdict == VERDICT_NONE ? "..."
+                                               : verdict_name(v->verdict));
     put_pad(out, 24);
     put_speedup(out, v->speedup, v->lo, v->hi);
     put_pad(out, 45);
@@ -107,9 +109,10 @@ static void put_versions(const struct run_state *s, bool all, struct buf *out)
     if (s->nversions == 0) {
         return;
     }
-    buf_adds(out, "\nversion     verdict     speedup              on its    strategy                 "
-                  "configuration\n      from                              incumbent            "
-                  "(* = record)\n");
+    buf_adds(out,
+             "\nversion     verdict     speedup              on its    strategy                 "
+             "configuration\n      from                              incumbent            "
+             "(* = record)\n");
     size_t hidden = 0;
     for (size_t i = 0; i < s->nversions; i++) {
         const struct version *v = &s->versions[i];
@@ -130,7 +133,8 @@ static void put_ledger(const struct run_state *s, struct buf *out)
     if (s->nstrategies == 0) {
         return;
     }
-    buf_adds(out, "\nstrategy                  tries  records  failed   best      worst     last\n");
+    buf_adds(out,
+             "\nstrategy                  tries  records  failed   best      worst     last\n");
     for (size_t i = 0; i < s->nstrategies; i++) {
         const struct strategy *t = &s->strategies[i];
         put_line(out, t->name, 24);
@@ -315,7 +319,10 @@ static enum exit_code run(const struct args *a)
 
 static const struct option_desc options[] = {
     {.name = "all", .letter = 'a', .kind = OPTION_FLAG, .help = "every version, however many"},
-    {.name = "version", .letter = 'v', .kind = OPTION_TEXT, .value = "V",
+    {.name = "version",
+     .letter = 'v',
+     .kind = OPTION_TEXT,
+     .value = "V",
      .help = "one version in full (7, v7, baseline, start, best, last)"},
     {.name = "json", .kind = OPTION_FLAG, .help = "one JSON object"},
     {0},
@@ -326,8 +333,9 @@ const struct cmd cmd_show = {
     .usage = "[RUN]",
     .summary = "a run in one page: goal, baseline, versions, ledger, the best with its evidence",
     .options = options,
-    .details = "Speedups are against the baseline, with the interval over fresh process sets; \"on its\n"
-               "incumbent\" is against the best version of that moment. A number that was not measured\n"
-               "is \"-\", never 0.",
+    .details =
+        "Speedups are against the baseline, with the interval over fresh process sets; \"on its\n"
+        "incumbent\" is against the best version of that moment. A number that was not measured\n"
+        "is \"-\", never 0.",
     .run = run,
 };

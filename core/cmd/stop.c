@@ -8,7 +8,9 @@ static enum exit_code run(const struct args *a)
 }
 
 static const struct option_desc options[] = {
-    {.name = "now", .kind = OPTION_FLAG, .help = "do not wait for the build or evaluation in flight"},
+    {.name = "now",
+     .kind = OPTION_FLAG,
+     .help = "do not wait for the build or evaluation in flight"},
     {0},
 };
 
@@ -17,6 +19,7 @@ const struct cmd cmd_stop = {
     .usage = "[RUN]",
     .summary = "stop a run's engine at the next safe point",
     .options = options,
-    .details = "Nothing is lost: \"warploop resume RUN\" goes on. Exit code 1 when nobody drives the run.",
+    .details =
+        "Nothing is lost: \"warploop resume RUN\" goes on. Exit code 1 when nobody drives the run.",
     .run = run,
 };

@@ -72,8 +72,10 @@ static enum exit_code wait_verdict(struct run_view *v, int64_t after, const stru
             return ver->verdict == VERDICT_OK ? EXIT_DONE : EXIT_NOT_SO;
         }
         if (!v->pid) {
-            error_set(&e, ERR_CHILD, "%s: nobody drives this run any more; the submission is kept: "
-                      "warploop resume %s", v->name, v->name);
+            error_set(&e, ERR_CHILD,
+                      "%s: nobody drives this run any more; the submission is kept: "
+                      "warploop resume %s",
+                      v->name, v->name);
             return cmd_fail(&e);
         }
         struct pollfd fd = {.fd = reader_fd(v->r), .events = POLLIN};
@@ -97,7 +99,8 @@ static enum exit_code run(const struct args *a)
     char *request = NULL;
     bool ok = true;
     if (!why || !strategy) {
-        ok = error_set(&e, ERR_INPUT, "submit: expected --why TEXT (what should get better, and how "
+        ok = error_set(&e, ERR_INPUT,
+                       "submit: expected --why TEXT (what should get better, and how "
                        "much) and --strategy NAME (the ledger's key)");
     }
     ok = ok && submit_request(file, why, strategy, &request, &e);
@@ -118,12 +121,22 @@ static enum exit_code run(const struct args *a)
 }
 
 static const struct option_desc options[] = {
-    {.name = "why", .letter = 'w', .kind = OPTION_TEXT, .value = "TEXT",
+    {.name = "why",
+     .letter = 'w',
+     .kind = OPTION_TEXT,
+     .value = "TEXT",
      .help = "the hypothesis: what should get better (needed)"},
-    {.name = "strategy", .letter = 's', .kind = OPTION_TEXT, .value = "NAME",
+    {.name = "strategy",
+     .letter = 's',
+     .kind = OPTION_TEXT,
+     .value = "NAME",
      .help = "a short name of the idea, the ledger's key (needed)"},
     {.name = "wait", .kind = OPTION_FLAG, .help = "wait for the verdict and print it"},
-    {.name = "timeout", .kind = OPTION_REAL, .value = "S", .lo = 0.1, .hi = 1e6,
+    {.name = "timeout",
+     .kind = OPTION_REAL,
+     .value = "S",
+     .lo = 0.1,
+     .hi = 1e6,
      .help = "with --wait: at most so many seconds (default 600)"},
     {0},
 };
@@ -133,7 +146,8 @@ const struct cmd cmd_submit = {
     .usage = "RUN FILE",
     .summary = "hand a kernel to a run: it is built, checked, timed and judged like any other",
     .options = options,
-    .details = "The run's engine has to be at work (run TASK --agent outside waits for submissions\n"
-               "only). With --wait the exit code is 0 for a verdict \"ok\" and 1 for any other.",
+    .details =
+        "The run's engine has to be at work (run TASK --agent outside waits for submissions\n"
+        "only). With --wait the exit code is 0 for a verdict \"ok\" and 1 for any other.",
     .run = run,
 };

@@ -11,15 +11,17 @@ enum ui_kind { UI_WORKBENCH, UI_PLAIN, UI_HEADLESS };
 /* Options that every following command has. */
 #define UI_OPTIONS                                                                                 \
     {.name = "plain", .kind = OPTION_FLAG, .help = "plain lines instead of the workbench"},        \
-    {.name = "ascii", .kind = OPTION_FLAG, .help = "workbench: only ASCII characters"},            \
-    {.name = "theme", .kind = OPTION_TEXT, .value = "NAME", .help = "workbench: colour theme"}
+        {.name = "ascii", .kind = OPTION_FLAG, .help = "workbench: only ASCII characters"},        \
+    {                                                                                              \
+        .name = "theme", .kind = OPTION_TEXT, .value = "NAME", .help = "workbench: colour theme"   \
+    }
 
 /* What was observed, so that the decision itself is pure. */
 struct ui_facts {
     bool plain_option, headless_option;
     bool in_tty, out_tty;
-    const char *term;       /* $TERM or NULL */
-    const char *plain_env;  /* $WARPLOOP_PLAIN or NULL */
+    const char *term;      /* $TERM or NULL */
+    const char *plain_env; /* $WARPLOOP_PLAIN or NULL */
 };
 
 /* Pure. *why (a static text, never NULL) says why it is not the workbench; "" when it is, or when

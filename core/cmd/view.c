@@ -150,16 +150,20 @@ bool version_parse(const struct run_state *s, const char *text, int64_t *out, st
         *out = last;
     } else if (strcasecmp(text, "best") == 0) {
         if (s->incumbent < 0) {
-            return error_set(e, ERR_NOTFOUND, "there is no best version yet: none is right and timed");
+            return error_set(e, ERR_NOTFOUND,
+                             "there is no best version yet: none is right and timed");
         }
         *out = s->incumbent;
     } else if (!parse_whole(text + (*text == 'v' || *text == 'V'), out)) {
-        return error_set(e, ERR_INPUT, "version \"%.60s\": expected a number (7 or v7), baseline, "
-                         "start, best or last", text);
+        return error_set(e, ERR_INPUT,
+                         "version \"%.60s\": expected a number (7 or v7), baseline, "
+                         "start, best or last",
+                         text);
     }
     if (!state_version(s, *out)) {
         return error_set(e, ERR_NOTFOUND, "there is no version %.60s: this run has %s%lld", text,
-                         last < 0 ? "none" : "v0 (baseline) to v", (long long)(last < 0 ? 0 : last));
+                         last < 0 ? "none" : "v0 (baseline) to v",
+                         (long long)(last < 0 ? 0 : last));
     }
     return true;
 }

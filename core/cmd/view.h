@@ -42,8 +42,8 @@ void run_status_text(const struct run_view *v, struct buf *out);
 
 /* A version as people write it: 7, v7, "baseline" (0), "start" (1), "best" (the incumbent),
  * "last". ERR_NOTFOUND says what there is. */
-bool version_parse(const struct run_state *s, const char *text, int64_t *out, struct error *e)
-    WARN_UNUSED;
+bool version_parse(const struct run_state *s, const char *text, int64_t *out,
+                   struct error *e) WARN_UNUSED;
 
 /* "1.84x (1.82..1.86)"; "-" when x is NaN. */
 void put_speedup(struct buf *out, double x, double lo, double hi);
