@@ -7,7 +7,7 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 
-const char *verdict_name(enum verdict_kind k)
+const char *ev_verdict_name(enum verdict_kind k)
 {
     static const char *const names[] = {"infra",       "ok",     "screened",   "fault",
                                         "timeout",     "wrong",  "inaccurate", "implausible",
@@ -18,7 +18,7 @@ const char *verdict_name(enum verdict_kind k)
 static void put_verdict(const struct evaluation *ev, cJSON *o)
 {
     const struct verdict *v = &ev->verdict;
-    cJSON_AddStringToObject(o, "verdict", verdict_name(v->kind));
+    cJSON_AddStringToObject(o, "verdict", ev_verdict_name(v->kind));
     cJSON_AddStringToObject(o, "message", v->message);
     if (v->family)
         cJSON_AddStringToObject(o, "family", v->family);

@@ -11,6 +11,6 @@ void report_result(const struct evaluation *ev, struct wire_msg *m);
 /* A result that says the request itself could not be understood. */
 void report_refused(const char *id, const struct error *e, struct wire_msg *m);
 
-const char *verdict_name(enum verdict_kind k);
+const char *ev_verdict_name(enum verdict_kind k);
 
 #endif
