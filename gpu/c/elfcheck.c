@@ -46,7 +46,7 @@ struct object {
     Elf64_Ehdr eh;
     Elf64_Phdr ph[SEGMENTS_MAX];
     size_t nph;
-    bool allocates;
+    bool allocates, stripped;
     char *message;
     size_t size;
 };
@@ -571,7 +571,7 @@ static bool check_sections(struct object *o, Elf64_Shdr *dynsym, Elf64_Shdr *sym
         if (s.sh_type == SHT_SYMTAB)
             *symtab = s;
     }
-    if (!dynsym->sh_size || !symtab->sh_size)
+    if (!dynsym->sh_size || (!symtab->sh_size && !o->stripped))
         return broken(o, "no symbol table");
     return check_code_covered(o);
 }
@@ -792,21 +792,41 @@ static bool check_symbols(struct object *o, const struct dynamic *d, const Elf64
         return false;
     if (!x.seen)
         return broken(o, "the entry is not exported");
-    return each_symbol(o, symtab, static_symbol, NULL);
+    return !symtab->sh_size || each_symbol(o, symtab, static_symbol, NULL);
+}
+
+static bool check(struct object o, const char *exported)
+{
+    struct dynamic d = {0};
+    Elf64_Shdr dynsym, symtab;
+    uint64_t used = 0;
+    if (o.size)
+        o.message[0] = '\0';
+    return check_header(&o) && check_segments(&o) && check_dynamic(&o, &d) &&
+           check_sections(&o, &dynsym, &symtab) && check_relocations(&o, d.rela, d.relasz, &used) &&
+           check_relocations(&o, d.jmprel, d.pltrelsz, &used) && check_relr(&o, &d) &&
+           check_symbols(&o, &d, &dynsym, &symtab, exported, used);
 }
 
 bool elfcheck(const void *bytes, size_t n, const char *exported, bool may_allocate, char *message,
               size_t size)
 {
-    struct object o = {
-        .b = bytes, .n = n, .allocates = may_allocate, .message = message, .size = size};
-    struct dynamic d = {0};
-    Elf64_Shdr dynsym, symtab;
-    uint64_t used = 0;
-    if (size)
-        message[0] = '\0';
-    return check_header(&o) && check_segments(&o) && check_dynamic(&o, &d) &&
-           check_sections(&o, &dynsym, &symtab) && check_relocations(&o, d.rela, d.relasz, &used) &&
-           check_relocations(&o, d.jmprel, d.pltrelsz, &used) && check_relr(&o, &d) &&
-           check_symbols(&o, &d, &dynsym, &symtab, exported, used);
+    return check((struct object){.b = bytes,
+                                 .n = n,
+                                 .allocates = may_allocate,
+                                 .message = message,
+                                 .size = size},
+                 exported);
+}
+
+bool elfcheck_stripped(const void *bytes, size_t n, const char *exported, bool may_allocate,
+                       char *message, size_t size)
+{
+    return check((struct object){.b = bytes,
+                                 .n = n,
+                                 .allocates = may_allocate,
+                                 .stripped = true,
+                                 .message = message,
+                                 .size = size},
+                 exported);
 }

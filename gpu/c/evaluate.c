@@ -67,8 +67,8 @@ static bool take_object(struct evaluation *ev, const struct wire_msg *m, enum ve
     const struct buf *part = wire_part(m, version_names[v]);
     if (!part)
         return true;
-    if (!elfcheck(buf_str(part), part->len, "warploop_call", v == V_REFERENCE, why,
-                  sizeof why))
+    if (!elfcheck_stripped(buf_str(part), part->len, "warploop_call", v == V_REFERENCE, why,
+                           sizeof why))
         return verdict_set(ev, v == V_CANDIDATE ? VERDICT_LAUNCH : VERDICT_INFRA, NULL,
                            "the object of the %s breaks a rule: %.300s", version_names[v], why);
     ev->object[v] = executor_object(part->s, part->len, &e);
