@@ -31,8 +31,10 @@ void plain_try(struct reader *r, const struct version *v, struct buf *out)
     if (isnan(v->speedup)) {
         buf_adds(out, "nothing");
     } else {
-        put_change(out, v->gain);
-        buf_addf(out, " on v%lld: ", (long long)v->against);
+        if (v->against >= 0) {
+            put_change(out, v->gain);
+            buf_addf(out, " on v%lld: ", (long long)v->against);
+        }
         put_speedup(out, v->speedup, v->lo, v->hi);
     }
     buf_addf(out, ", %s%s", verdict_name(v->verdict), v->record ? ", RECORD" : "");
