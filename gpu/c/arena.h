@@ -50,7 +50,8 @@ struct arena {
 
 enum arena_part { ARENA_INPUTS, ARENA_OUTPUTS };
 
-/* The arena for one shape: its inputs, or its outputs and workspaces. `wide`: outputs are double. */
+/* The arena for one shape: its inputs, or its outputs and workspaces. `wide`: outputs are double.
+ */
 bool arena_new(const struct ev_request *r, const struct ev_shape *s, enum arena_part part,
                bool wide, struct arena *out, struct error *e) WARN_UNUSED;
 void arena_free(struct arena *a);
@@ -65,7 +66,8 @@ void arena_scribble(struct arena *a, uint64_t seed);
  * and side (true: after the data). */
 bool arena_slack_intact(const struct arena *a, uint64_t seed, size_t *buffer, bool *after);
 
-/* How many 32-bit words of output i still hold the pattern of `seed`; *first = the first's index. */
+/* How many 32-bit words of output i still hold the pattern of `seed`; *first = the first's index.
+ */
 size_t arena_untouched(const struct arena *a, uint64_t seed, size_t i, size_t *first);
 
 #endif

@@ -11,7 +11,7 @@
 /* How a tensor falls into blocks: `runs` stretches of `inner` contiguous elements, each in one. */
 struct blocking {
     size_t runs, inner, blocks;
-    int last; /* last axis that keeps blocks apart; -1: one block */
+    int last;                /* last axis that keeps blocks apart; -1: one block */
     size_t per[EXTENT_RANK]; /* steps of each axis up to `last` */
 };
 

@@ -54,8 +54,8 @@ static bool enter_user_namespace(void)
 /* Whether a child in a new PID namespace can be made: by making one. */
 static bool pid_namespaces_work(void)
 {
-    pid_t pid = (pid_t)syscall(SYS_clone, (unsigned long)(CLONE_NEWPID | SIGCHLD), 0UL, 0UL, 0UL,
-                               0UL);
+    pid_t pid =
+        (pid_t)syscall(SYS_clone, (unsigned long)(CLONE_NEWPID | SIGCHLD), 0UL, 0UL, 0UL, 0UL);
     if (pid == 0)
         _exit(0);
     return pid > 0;
@@ -87,7 +87,8 @@ void confine_prepare(struct confine *c, char *text, size_t size)
     c->landlock = landlock_abi();
     if (c->landlock > 0)
         c->ruleset = landlock_new(c->landlock, NULL);
-    c->filters = seccomp_timed_child(TEMPLATE_GO_FD, &c->child, NULL) && seccomp_executor(&c->executor, NULL);
+    c->filters = seccomp_timed_child(TEMPLATE_GO_FD, &c->child, NULL) &&
+                 seccomp_executor(&c->executor, NULL);
     text[0] = '\0';
     if (user)
         say(text, size, "user");
@@ -145,9 +146,10 @@ bool confine_template(const struct confine *c, bool unconfined, char *text, size
         say(text, size, "seccomp");
     if (calls || ((files || root) && c->network))
         return true;
-    snprintf(text, size, "this machine has neither seccomp nor the namespaces to keep a candidate "
-                         "from files and network; nothing is run (--jail none runs it all the "
-                         "same)");
+    snprintf(text, size,
+             "this machine has neither seccomp nor the namespaces to keep a candidate "
+             "from files and network; nothing is run (--jail none runs it all the "
+             "same)");
     return false;
 }
 

@@ -48,12 +48,9 @@ enum { R_CPU, R_MINOR, R_MAJOR, R_SWITCHES, R_PREEMPTIONS, R_RSS, RUSAGE };
 static const struct {
     const char *name, *unit;
 } usage[RUSAGE] = {
-    [R_CPU] = {"cpu-time", "ms/call"},
-    [R_MINOR] = {"minor-faults", "1/call"},
-    [R_MAJOR] = {"major-faults", "1/call"},
-    [R_SWITCHES] = {"voluntary-switches", "1/call"},
-    [R_PREEMPTIONS] = {"preemptions", "1/call"},
-    [R_RSS] = {"max-rss", "MiB"},
+    [R_CPU] = {"cpu-time", "ms/call"},           [R_MINOR] = {"minor-faults", "1/call"},
+    [R_MAJOR] = {"major-faults", "1/call"},      [R_SWITCHES] = {"voluntary-switches", "1/call"},
+    [R_PREEMPTIONS] = {"preemptions", "1/call"}, [R_RSS] = {"max-rss", "MiB"},
 };
 
 struct probe {
@@ -181,10 +178,10 @@ static void put_measured(struct counters *c, const struct profile p[3], const st
 {
     for (size_t i = 0; i < EVENTS; i++) {
         struct counter *k = add(c, events[i].name, events[i].unit);
-        double unit = events[i].config == PERF_COUNT_SW_TASK_CLOCK &&
-                              events[i].type == PERF_TYPE_SOFTWARE
-                          ? 1e6
-                          : 1;
+        double unit =
+            events[i].config == PERF_COUNT_SW_TASK_CLOCK && events[i].type == PERF_TYPE_SOFTWARE
+                ? 1e6
+                : 1;
         for (int v = 0; v < 3; v++)
             if (have[v])
                 set(k, v, not_negative(p[v].event[i] - empty->event[i]) / unit);
@@ -208,7 +205,8 @@ static void put_derived(struct evaluation *ev, const struct ev_shape *s, const b
     for (int v = 0; v < 3; v++) {
         if (!have[v] || t->sets == 0)
             continue;
-        double ns = stats_median(t->shape[0].by_version[v].ns, t->sets);
+        double ns =
+            fmax(stats_median(t->shape[0].by_version[v].ns, t->sets), timing_resolution(t, 0));
         set(flops, v, s->flop / ns);
         set(bytes, v, s->bytes / ns);
         set(intensity, v, s->bytes > 0 ? s->flop / s->bytes : (double)NAN);

@@ -811,12 +811,10 @@ static bool check(struct object o, const char *exported)
 bool elfcheck(const void *bytes, size_t n, const char *exported, bool may_allocate, char *message,
               size_t size)
 {
-    return check((struct object){.b = bytes,
-                                 .n = n,
-                                 .allocates = may_allocate,
-                                 .message = message,
-                                 .size = size},
-                 exported);
+    return check(
+        (struct object){
+            .b = bytes, .n = n, .allocates = may_allocate, .message = message, .size = size},
+        exported);
 }
 
 bool elfcheck_stripped(const void *bytes, size_t n, const char *exported, bool may_allocate,

@@ -78,8 +78,12 @@ static bool take_object(struct evaluation *ev, const struct wire_msg *m, enum ve
 bool evaluation_begin(struct evaluation *ev, const struct ev_request *r, const struct wire_msg *m,
                       const struct machine *machine, const struct nursery *nursery, int wire)
 {
-    *ev = (struct evaluation){.r = r, .machine = machine, .nursery = nursery, .wire = wire,
-                              .begin_ns = clock_mono_ns(), .large_pages = true};
+    *ev = (struct evaluation){.r = r,
+                              .machine = machine,
+                              .nursery = nursery,
+                              .wire = wire,
+                              .begin_ns = clock_mono_ns(),
+                              .large_pages = true};
     ev->deadline_ns = ev->begin_ns + r->timeout_ns;
     for (int v = 0; v < V_COUNT; v++)
         ev->object[v] = -1;
@@ -88,8 +92,7 @@ bool evaluation_begin(struct evaluation *ev, const struct ev_request *r, const s
             return false;
     if (ev->object[evaluation_subject(ev)] < 0 || ev->object[V_BASELINE] < 0 ||
         ev->object[V_REFERENCE] < 0)
-        return verdict_set(ev, VERDICT_INFRA, NULL,
-                           "the request lacks the part %s",
+        return verdict_set(ev, VERDICT_INFRA, NULL, "the request lacks the part %s",
                            ev->object[V_BASELINE] < 0    ? "baseline"
                            : ev->object[V_REFERENCE] < 0 ? "reference"
                                                          : "candidate");
@@ -213,9 +216,8 @@ static bool judge_memory(struct evaluation *ev, const struct call_site *at, cons
     char what[300];
     if (!arena_slack_intact(a, seed, &i, &after)) {
         ev->verdict.tensor = ev->r->buffer[i].name;
-        snprintf(what, sizeof what, "it wrote outside: just %s %s", after ? "after the end of"
-                                                                          : "before the start of",
-                 ev->r->buffer[i].name);
+        snprintf(what, sizeof what, "it wrote outside: just %s %s",
+                 after ? "after the end of" : "before the start of", ev->r->buffer[i].name);
         return blame(ev, at, VERDICT_WRONG, what);
     }
     for (i = 0; i < ev->r->nbuffers; i++) {
@@ -282,9 +284,8 @@ bool evaluation_judge(struct evaluation *ev, const struct call_site *at, size_t 
     return verdict_set(ev, r.wrong ? VERDICT_WRONG : VERDICT_INACCURATE, at,
                        "%s is %s in family %s, shape %s: %s%s is %.6g, %.6g was expected (error "
                        "%.2g, limit %.2g)",
-                       b->name, r.wrong ? "wrong" : "inaccurate", at->family->name,
-                       at->shape->name, b->name, where, r.got, r.want,
-                       finite ? r.error : (double)INFINITY, r.limit);
+                       b->name, r.wrong ? "wrong" : "inaccurate", at->family->name, at->shape->name,
+                       b->name, where, r.got, r.want, finite ? r.error : (double)INFINITY, r.limit);
 }
 
 /* ---------------------------------------------------------------- the check stage */
@@ -342,8 +343,8 @@ static bool checker_map(struct checker *k, int shape)
         !evaluation_arena(ev, s, ARENA_OUTPUTS, true, &k->wide))
         return false;
     for (int v = 0; v < V_COUNT; v++)
-        if (k->on[v] && !evaluation_map(ev, &k->x[v], s, &k->inputs,
-                                        v == V_REFERENCE ? &k->wide : &k->outputs))
+        if (k->on[v] &&
+            !evaluation_map(ev, &k->x[v], s, &k->inputs, v == V_REFERENCE ? &k->wide : &k->outputs))
             return false;
     k->shape = shape;
     return true;
@@ -434,6 +435,19 @@ bool evaluate_check(struct evaluation *ev)
     return ok;
 }
 
+/* The first scored shape on which a version is too fast to be told from an empty call. */
+static const struct ev_shape *below_resolution(const struct evaluation *ev, enum version v,
+                                               double *ns)
+{
+    const struct timing *t = &ev->timing;
+    for (size_t i = 0; i < t->nshapes; i++) {
+        *ns = timing_resolution(t, i);
+        if (timing_below(t, i, (int)v))
+            return &ev->r->shape[t->shape[i].shape];
+    }
+    return NULL;
+}
+
 void evaluate(struct evaluation *ev)
 {
     bool timed = ev->r->mode != EV_MODE_CHECK;
@@ -452,5 +466,14 @@ void evaluate(struct evaluation *ev)
         what = "right; no record: a scored shape became slower than the task allows";
     else if (timed)
         what = "right, not provably faster";
-    verdict_set(ev, VERDICT_OK, NULL, "%s", what);
+    double ns = 0;
+    const struct ev_shape *s = timed ? below_resolution(ev, evaluation_subject(ev), &ns) : NULL;
+    if (s)
+        verdict_set(ev, VERDICT_OK, NULL,
+                    "%s; below the clock's resolution (%.0f us) on shape %s: %s", what, ns / 1e3,
+                    s->name,
+                    ev->r->mode == EV_MODE_BASELINE ? "it is too small to be timed"
+                                                    : "the speedup is a lower bound");
+    else
+        verdict_set(ev, VERDICT_OK, NULL, "%s", what);
 }

@@ -48,10 +48,10 @@ struct evaluation {
     const struct ev_request *r;
     const struct machine *machine;
     const struct nursery *nursery;
-    int wire;              /* progress goes here; its hang-up cancels; -1: neither */
-    int object[V_COUNT];   /* sealed memfds, owned; -1: absent */
+    int wire;            /* progress goes here; its hang-up cancels; -1: neither */
+    int object[V_COUNT]; /* sealed memfds, owned; -1: absent */
     int64_t begin_ns, deadline_ns;
-    uint64_t counter;      /* of seeds drawn */
+    uint64_t counter; /* of seeds drawn */
     struct verdict verdict;
     struct worst_error worst[EV_BUFFERS];
     /* the baseline's largest ratios on each scored shape so far; finite: known */

@@ -23,7 +23,7 @@
 #define CHILD_MEMORY     ((uint64_t)768 << 20)
 #define REFERENCE_MEMORY ((uint64_t)4 << 30)
 /* A template or child that does not answer in this time is broken (or the machine is). */
-#define ANSWER_NS ((int64_t)20000000000)
+#define ANSWER_NS        ((int64_t)20000000000)
 
 static void close_fd(int *fd)
 {
@@ -185,8 +185,8 @@ bool executor_start(struct executor *x, const struct executor_options *how, int 
     close(end[1]);
     x->channel = end[0];
     struct template_reply r;
-    bool ok = (sent || error_sys(e, "the nursery is gone")) &&
-              await(x, TEMPLATE_READY, &r, NULL, e);
+    bool ok =
+        (sent || error_sys(e, "the nursery is gone")) && await(x, TEMPLATE_READY, &r, NULL, e);
     if (!ok) {
         executor_stop(x);
         return false;

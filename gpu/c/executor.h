@@ -69,16 +69,16 @@ enum call_end { CALL_RETURNED, CALL_KILLED, CALL_EXITED, CALL_TIMEOUT };
 
 struct call {
     /* in */
-    bool empty;          /* the empty call */
-    int64_t deadline_ns; /* longest window */
+    bool empty;                           /* the empty call */
+    int64_t deadline_ns;                  /* longest window */
     void (*before)(void *ctx, pid_t pid); /* child ready, before go; may be NULL */
     void (*after)(void *ctx, pid_t pid);  /* child gone, not yet waited for; may be NULL */
     void *ctx;
     /* out */
     enum call_end end;
     int signal, status;
-    uint64_t fault_address;        /* 0 when not known */
-    int64_t window_ns, cpu_ns;     /* cpu_ns < 0: not known */
+    uint64_t fault_address;    /* 0 when not known */
+    int64_t window_ns, cpu_ns; /* cpu_ns < 0: not known */
     int64_t user_ns, system_ns, minor_faults, major_faults, switches, preemptions, max_rss_kib;
 };
 

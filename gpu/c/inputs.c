@@ -84,8 +84,7 @@ static float rng_normal_edge(struct rng *g, int32_t h, unsigned layer)
             } while (b + b < a * a);
             return (float)(h > 0 ? TAIL + a : -TAIL - a);
         }
-        float y = g->height[layer] +
-                  (float)rng_unit(g) * (g->height[layer - 1] - g->height[layer]);
+        float y = g->height[layer] + (float)rng_unit(g) * (g->height[layer - 1] - g->height[layer]);
         if (y < expf(-0.5f * x * x))
             return x;
         uint64_t r = rng_next(g);
@@ -180,8 +179,9 @@ static bool choices(const cJSON *o, struct fill *f, struct error *e)
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, "values"), *item;
     int n = cJSON_GetArraySize(v);
     if (!cJSON_IsArray(v) || n < 1 || n > 4096)
-        return error_set(e, ERR_INPUT, "fill member values: an array of 1 to 4096 numbers was "
-                                       "expected");
+        return error_set(e, ERR_INPUT,
+                         "fill member values: an array of 1 to 4096 numbers was "
+                         "expected");
     f->values = xcalloc((size_t)n, sizeof *f->values);
     cJSON_ArrayForEach(item, v)
     {
@@ -241,8 +241,8 @@ static bool parse_into(const cJSON *o, struct fill *f, int depth, struct error *
     if (depth > 2)
         return error_set(e, ERR_INPUT, "fills nested too deep");
     f->raw = xcalloc(1, sizeof *f->raw);
-    *f->raw = (struct fill){.std = 1, .hi = 1, .lb = -5, .a_log = {0, 1}, .bias = {0, 1},
-                            .scale = 1};
+    *f->raw =
+        (struct fill){.std = 1, .hi = 1, .lb = -5, .a_log = {0, 1}, .bias = {0, 1}, .scale = 1};
     return parse_into(raw, f->raw, depth + 1, e);
 }
 

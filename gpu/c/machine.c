@@ -52,8 +52,8 @@ static void pick_flags(const char *all, char *out, size_t size)
             if ((p != all && p[-1] != ' ') || (p[n] != ' ' && p[n] != '\0'))
                 continue;
             if (used + n + 2 < size)
-                used += (size_t)snprintf(out + used, size - used, "%s%s", used ? " " : "",
-                                         known[i]);
+                used +=
+                    (size_t)snprintf(out + used, size - used, "%s%s", used ? " " : "", known[i]);
             break;
         }
     }
@@ -87,8 +87,8 @@ void machine_probe(struct machine *m)
 
 /* ---------------------------------------------------------------- peak */
 
-/* Twelve independent chains hide the latency of a fused multiply-add (4 cycles x 2 units, or 5 x 2);
- * the operands stay finite and normal. Each returns the flop it did. */
+/* Twelve independent chains hide the latency of a fused multiply-add (4 cycles x 2 units, or 5 x
+ * 2); the operands stay finite and normal. Each returns the flop it did. */
 #define CHAINS 12
 #define ROUNDS 20000
 
@@ -210,20 +210,31 @@ static void boot_id(char out[64])
 const char *machine_urge(int above)
 {
     struct sched_param p = {.sched_priority = 1 + above};
-    if (sched_setscheduler(0, SCHED_FIFO, &p) == 0)
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    /* Whoever has but one core shall still be able to type while a call runs. */
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1 &&
+        sched_setscheduler(0, SCHED_FIFO, &p) == 0)
         return "real-time";
     return setpriority(PRIO_PROCESS, 0, -20) == 0 ? "nice -20" : "normal";
+}
+
+void machine_urge_less(void)
+{
+    struct sched_param p = {.sched_priority = 1};
+    if (sched_getscheduler(0) == SCHED_FIFO)
+        sched_setparam(0, &p);
 }
 
 void machine_measure(struct machine *m)
 {
     cpu_set_t set;
+    m->priority = machine_urge(2); /* before it is pinned */
     CPU_ZERO(&set);
     if (m->core >= 0) {
         CPU_SET(m->core, &set);
         sched_setaffinity(0, sizeof set, &set);
     }
-    m->priority = machine_urge(1);
     char boot[64], *dir = machine_folder(NULL), *path = NULL;
     boot_id(boot);
     if (dir && boot[0])

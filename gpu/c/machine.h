@@ -1,4 +1,5 @@
-/* The measuring machine: which core, what it can do at most, and who else wants to measure on it. */
+/* The measuring machine: which core, what it can do at most, and who else wants to measure on it.
+ */
 #ifndef WARPLOOP_GPU_C_MACHINE_H
 #define WARPLOOP_GPU_C_MACHINE_H
 
@@ -7,18 +8,24 @@
 #include "core/base/error.h"
 
 struct machine {
-    char cpu[128];       /* "AMD EPYC 7763" */
-    char flags[200];     /* those that matter to kernels: "sse4_2 avx avx2 fma avx512f" */
-    int core, ncores;    /* the measuring core: the last that this process may use */
-    double peak_gflops;  /* float32, measured on that core; 0 until machine_measure */
-    char peak_how[32];   /* "avx512f fma": what the peak was measured with */
+    char cpu[128];        /* "AMD EPYC 7763" */
+    char flags[200];      /* those that matter to kernels: "sse4_2 avx avx2 fma avx512f" */
+    int core, ncores;     /* the measuring core: the last that this process may use */
+    double peak_gflops;   /* float32, measured on that core; 0 until machine_measure */
+    char peak_how[32];    /* "avx512f fma": what the peak was measured with */
     const char *priority; /* of the measuring processes: machine_urge */
 };
 
-/* Ask for the measuring core before others: real-time (SCHED_FIFO) at priority 1 + `above`, else
- * nice -20; both are granted to root only. The supervisor asks one above its children, so that its
- * deadlines end any loop. Returns what was granted: "real-time", "nice -20" or "normal". */
+/* Ask for the measuring core before others: real-time (SCHED_FIFO) at priority 1 + `above` if this
+ * process may use two cores or more, else nice -20; both are granted to root only. The supervisor
+ * asks one above the templates and these stay one above the children, so that deadlines end any
+ * loop, and the death of the supervisor too (it ends the template, and with it the children). What
+ * the kernel takes back from real-time processes for the others (5 % of each second) shows as a
+ * window longer than its CPU time: such a sample is taken again (timing.c). Returns what was
+ * granted: "real-time", "nice -20" or "normal". */
 const char *machine_urge(int above);
+/* Down to real-time priority 1, if real-time at all; always permitted, opens nothing. */
+void machine_urge_less(void);
 
 /* Names and core; costs nothing. */
 void machine_probe(struct machine *m);

@@ -9,9 +9,9 @@
 
 const char *ev_verdict_name(enum verdict_kind k)
 {
-    static const char *const names[] = {"infra",       "ok",     "screened",   "fault",
-                                        "timeout",     "wrong",  "inaccurate", "implausible",
-                                        "launch",      "infra",  "infra"};
+    static const char *const names[] = {"infra",   "ok",    "screened",   "fault",
+                                        "timeout", "wrong", "inaccurate", "implausible",
+                                        "launch",  "infra", "infra"};
     return names[k];
 }
 
@@ -47,7 +47,8 @@ static void put_interval(cJSON *o, const char *name, const char *lo, const char 
 
 static double over_sets(const struct timing *t, size_t shape, int version)
 {
-    return stats_median(t->shape[shape].by_version[version].ns, t->sets);
+    return fmax(stats_median(t->shape[shape].by_version[version].ns, t->sets),
+                timing_resolution(t, shape));
 }
 
 /* Geometric mean over the sets of time of b / time of a. */
@@ -55,8 +56,17 @@ static double ratio_over_sets(const struct timing *t, size_t shape, int a, int b
 {
     double sum = 0;
     for (size_t s = 0; s < t->sets; s++)
-        sum += log(t->shape[shape].by_version[b].ns[s] / t->shape[shape].by_version[a].ns[s]);
+        sum += log(timing_ns(t, shape, b, s) / timing_ns(t, shape, a, s));
     return exp(sum / (double)t->sets);
+}
+
+/* The standard deviation between sets as a share of the mean. */
+static double spread_over_sets(const struct timing *t, size_t shape, int version)
+{
+    double ns[TIMING_SETS_MAX];
+    for (size_t s = 0; s < t->sets; s++)
+        ns[s] = timing_ns(t, shape, version, s);
+    return stats_sd(ns, t->sets) / stats_mean(ns, t->sets);
 }
 
 static void put_shapes(const struct evaluation *ev, cJSON *o)
@@ -66,7 +76,6 @@ static void put_shapes(const struct evaluation *ev, cJSON *o)
     cJSON *list = cJSON_AddArrayToObject(o, "shapes");
     for (size_t i = 0; i < t->nshapes; i++) {
         const struct ev_shape *s = &ev->r->shape[t->shape[i].shape];
-        const double *ns = t->shape[i].by_version[subject].ns;
         double median = over_sets(t, i, subject), gflops = s->flop / median;
         cJSON *x = cJSON_CreateObject();
         cJSON_AddStringToObject(x, "name", s->name);
@@ -74,10 +83,13 @@ static void put_shapes(const struct evaluation *ev, cJSON *o)
         if (t->has_gain)
             json_put_num(x, "gain", ratio_over_sets(t, i, subject, V_INCUMBENT));
         json_put_num(x, "ns", median);
-        json_put_num(x, "ns_spread", stats_sd(ns, t->sets) / stats_mean(ns, t->sets));
+        json_put_num(x, "ns_spread", spread_over_sets(t, i, subject));
         json_put_num(x, "baseline_ns", over_sets(t, i, V_BASELINE));
         if (t->has_gain)
             json_put_num(x, "incumbent_ns", over_sets(t, i, V_INCUMBENT));
+        json_put_num(x, "resolution_ns", timing_resolution(t, i));
+        if (timing_below(t, i, subject)) /* times are bounds from above, ratios from below */
+            cJSON_AddBoolToObject(x, "below_resolution", true);
         json_put_num(x, "gflops", gflops);
         json_put_num(x, "gbytes", s->bytes / median);
         if (ev->machine->peak_gflops > 0)
@@ -162,7 +174,7 @@ static void put_machine(const struct evaluation *ev, cJSON *o)
     cJSON_AddStringToObject(x, "clock", "window (CLOCK_MONOTONIC, exit of the child)");
     cJSON_AddStringToObject(x, "cache", "warm (inputs read once before each call)");
     if (ev->timing.sets)
-        json_put_num(x, "calibration_ns", ev->timing.calibration_ns);
+        json_put_num(x, "calibration_ns", timing_empty(&ev->timing, 0));
 }
 
 void report_result(const struct evaluation *ev, struct wire_msg *m)

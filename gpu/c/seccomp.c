@@ -33,8 +33,8 @@ static const char *const executor_calls[] = {
     "seccomp", "arch_prctl", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending",
     "rt_sigtimedwait", "sigaltstack", "set_robust_list", "set_tid_address", "rseq", "prlimit64",
     "getrlimit", "setrlimit", "getrusage", "times", "sched_setaffinity", "sched_getaffinity",
-    "sched_yield", "sched_getparam", "sched_getscheduler", "getcpu", "getrandom", "uname",
-    "sysinfo", "ioctl", "perf_event_open", "recvmsg", "sendmsg", "recvfrom", "sendto", "shutdown",
+    "sched_yield", "sched_getparam", "sched_setparam", "sched_getscheduler", "getcpu", "getrandom",
+    "uname", "sysinfo", "ioctl", "perf_event_open", "recvmsg", "sendmsg", "recvfrom", "sendto", "shutdown",
     "restart_syscall", "exit", "exit_group", "membarrier", "personality", "setpriority",
     "getpriority"};
 /* clang-format on */

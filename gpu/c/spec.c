@@ -148,7 +148,7 @@ static bool take_buffers(const cJSON *o, const struct ev_request *r, struct ev_s
 static double take_work(const cJSON *o, const char *key)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
-    double d = cJSON_IsNumber(v) ? v->valuedouble
+    double d = cJSON_IsNumber(v)                     ? v->valuedouble
                : cJSON_IsString(v) && v->valuestring ? strtod(v->valuestring, NULL)
                                                      : 0;
     return isfinite(d) && d > 0 ? d : 0;

@@ -26,11 +26,11 @@
 #include "core/base/wire.h"
 #include "gpu/c/inputs.h"
 
-#define EV_NAME     64
-#define EV_DIMS     16
-#define EV_BUFFERS  24
-#define EV_SHAPES   96
-#define EV_FAMILIES 48
+#define EV_NAME      64
+#define EV_DIMS      16
+#define EV_BUFFERS   24
+#define EV_SHAPES    96
+#define EV_FAMILIES  48
 /* Bytes of all buffers of one shape. */
 #define EV_BYTES_MAX ((size_t)4 << 30)
 

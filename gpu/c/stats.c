@@ -119,8 +119,8 @@ struct stats_interval stats_mean_interval(const double *x, size_t n, double leve
     struct stats_interval r = {stats_mean(x, n), -(double)INFINITY, (double)INFINITY};
     if (n < 2)
         return r;
-    double half = stats_t_quantile(1 - (1 - level) / 2, (double)(n - 1)) * stats_sd(x, n) /
-                  sqrt((double)n);
+    double half =
+        stats_t_quantile(1 - (1 - level) / 2, (double)(n - 1)) * stats_sd(x, n) / sqrt((double)n);
     r.lo = r.mean - half;
     r.hi = r.mean + half;
     return r;

@@ -40,7 +40,8 @@ struct object_range {
     bool writable;
 };
 
-struct template {
+struct template
+{
     int channel, go;
     struct gate *gate;
     struct nursery_spawn how;
@@ -190,6 +191,9 @@ static _Noreturn void child_main(struct template *t, bool empty, unsigned cpu_s)
         _exit(120);
     if (!keep_go(t->go))
         _exit(120);
+    /* Below its template: a call that loops can keep neither it nor the supervisor from the core.
+     */
+    machine_urge_less();
     prefault(t);
     set_limits(t, cpu_s);
     if (!confine_child(t->confine, t->how.allocates != 0, t->how.unconfined != 0))
@@ -281,8 +285,8 @@ static bool map_buffers(struct template *t, const struct template_request *q, co
     t->reserved = ARENA_GUARD;
     for (size_t i = 0; i < t->nslots; i++)
         t->reserved += q->slot[i].seg_size + ARENA_GUARD + ARENA_LARGE;
-    void *p = mmap(NULL, t->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                   0);
+    void *p =
+        mmap(NULL, t->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         return false;
     t->reservation = p;
@@ -391,11 +395,11 @@ static _Noreturn void template_main(const struct nursery_spawn *how, const struc
     struct template t = {.channel = fd[0], .go = fd[3], .how = *how, .confine = confine};
     struct template_reply ready = {.kind = TEMPLATE_READY};
     signal(SIGCHLD, SIG_DFL);
+    machine_urge(1); /* before it is pinned: it counts the cores that it may use */
     pin(how->core);
-    machine_urge(0);
     limit(RLIMIT_STACK, STACK_BYTES);
-    void *page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, gate,
-                      0);
+    void *page =
+        mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, gate, 0);
     t.signal_stack = malloc(SIGNAL_STACK);
     if (page == MAP_FAILED || !t.signal_stack) {
         fail(&t, "cannot map the gate");

@@ -10,11 +10,11 @@
 #include "core/base/mem.h"
 #include "gpu/c/evaluate.h"
 
-#define BLOCKS        2        /* of each shape in a set, */
-#define LONG_BLOCK_NS 500000000 /* unless one takes longer than this: then one */
-#define EMPTY_CALLS   5        /* calibration of one shape in a set */
-#define TRIES         6        /* of a disturbed sample, with longer and longer pauses, */
-#define PATIENCE      30       /* but of all samples together no more than this and twice as many */
+#define BLOCKS        2            /* of each shape in a set, */
+#define LONG_BLOCK_NS 500000000    /* unless one takes longer than this: then one */
+#define EMPTY_CALLS   (3 * BLOCKS) /* before, amid and after each */
+#define TRIES         6            /* of a disturbed sample, with longer and longer pauses, */
+#define PATIENCE      30 /* but of all samples together no more than this and twice as many */
 #define SAMPLES_MAX   (2 * BLOCKS)
 #define FUTILE_FROM   3        /* sets before a hopeless candidate is given up */
 #define CHEAP_NS      10000000 /* a reference this fast checks every block */
@@ -25,6 +25,10 @@
 #define GAP_NS    300000.0
 
 #define SCREEN_RATIO 1.05
+
+/* The resolution: a share of the empty call, or its spread this many times. */
+#define RESOLUTION_SHARE  0.1
+#define RESOLUTION_SPREAD 3
 
 /* What is run, in which order. */
 struct plan {
@@ -41,10 +45,11 @@ struct stage {
     struct arena inputs, outputs, wide;
     double sample[TIMING_VERSIONS][SAMPLES_MAX];
     size_t nsamples[TIMING_VERSIONS];
-    double empty_ns;
-    float *kept[2][EV_BUFFERS];  /* the subject's outputs of both calls of a block */
-    double *base[EV_BUFFERS];    /* the baseline's */
-    int64_t reference_ns;        /* what a reference call took; 0: not known */
+    double empty[EMPTY_CALLS];
+    size_t nempty;
+    float *kept[2][EV_BUFFERS]; /* the subject's outputs of both calls of a block */
+    double *base[EV_BUFFERS];   /* the baseline's */
+    int64_t reference_ns;       /* what a reference call took; 0: not known */
 };
 
 void timing_free(struct timing *t)
@@ -67,6 +72,35 @@ double timing_low_mean(const double *x, size_t n)
     return n ? (sum + (double)(half - below) * top) / (double)half : (double)NAN;
 }
 
+/* ---------------------------------------------------------------- what is told from nothing */
+
+double timing_empty(const struct timing *t, size_t shape)
+{
+    return t->sets ? stats_median(t->shape[shape].empty, t->sets) : 0;
+}
+
+static double resolution(double empty, double spread)
+{
+    return fmax(1, fmax(RESOLUTION_SHARE * empty, RESOLUTION_SPREAD * spread));
+}
+
+double timing_resolution(const struct timing *t, size_t shape)
+{
+    return resolution(timing_empty(t, shape),
+                      t->sets ? stats_median(t->shape[shape].spread, t->sets) : 0);
+}
+
+double timing_ns(const struct timing *t, size_t shape, int version, size_t set)
+{
+    return fmax(t->shape[shape].by_version[version].ns[set], timing_resolution(t, shape));
+}
+
+bool timing_below(const struct timing *t, size_t shape, int version)
+{
+    return t->sets && stats_median(t->shape[shape].by_version[version].ns, t->sets) <
+                          timing_resolution(t, shape);
+}
+
 /* ---------------------------------------------------------------- the decision */
 
 /* Mean over the shapes of log(time of b / time of a) in one set. */
@@ -74,7 +108,7 @@ static double log_ratio(const struct timing *t, size_t set, int a, int b)
 {
     double sum = 0;
     for (size_t i = 0; i < t->nshapes; i++)
-        sum += log(t->shape[i].by_version[b].ns[set] / t->shape[i].by_version[a].ns[set]);
+        sum += log(timing_ns(t, i, b, set) / timing_ns(t, i, a, set));
     return t->nshapes ? sum / (double)t->nshapes : 0;
 }
 
@@ -83,8 +117,7 @@ static bool loses_on_a_shape(const struct timing *t, double max_loss)
     for (size_t i = 0; i < t->nshapes; i++) {
         double sum = 0;
         for (size_t s = 0; s < t->sets; s++)
-            sum += log(t->shape[i].by_version[V_INCUMBENT].ns[s] /
-                       t->shape[i].by_version[V_CANDIDATE].ns[s]);
+            sum += log(timing_ns(t, i, V_INCUMBENT, s) / timing_ns(t, i, V_CANDIDATE, s));
         if (sum / (double)t->sets < log1p(-max_loss))
             return true;
     }
@@ -92,7 +125,8 @@ static bool loses_on_a_shape(const struct timing *t, double max_loss)
 }
 
 /* Whether even a true gain at the optimistic end of what was seen (95 %, one-sided) could not be
- * proven with all the sets that are allowed. Stopping a hopeless try early makes no false record. */
+ * proven with all the sets that are allowed. Stopping a hopeless try early makes no false record.
+ */
 static bool hopeless(const double *x, size_t n, size_t max, double level, double needed)
 {
     if (n < FUTILE_FROM || n >= max)
@@ -169,20 +203,33 @@ static bool take_sample(struct stage *g, const struct call_site *at, double *win
     }
 }
 
-static bool calibrate(struct stage *g, const struct ev_shape *s)
+/* An empty call in the template of version v. */
+static bool take_empty(struct stage *g, enum version v, const struct call_site *site)
 {
-    struct evaluation *ev = g->ev;
-    enum version v = g->plan.order[g->plan.n / 2];
-    struct call_site at = {.version = v, .shape = s};
-    double ns[EMPTY_CALLS];
-    for (size_t i = 0; i < EMPTY_CALLS; i++) {
-        struct call c = {.empty = true};
-        if (!evaluation_call(ev, &g->x[v], &at, &g->outputs, &c))
-            return false;
-        ns[i] = (double)c.window_ns;
-    }
-    g->empty_ns = stats_median(ns, EMPTY_CALLS);
+    struct call_site at = *site;
+    struct call c = {.empty = true};
+    at.version = v;
+    if (!evaluation_call(g->ev, &g->x[v], &at, &g->outputs, &c))
+        return false;
+    g->empty[g->nempty++] = (double)c.window_ns;
     return true;
+}
+
+static double empty_ns(const struct stage *g)
+{
+    return timing_low_mean(g->empty, g->nempty);
+}
+
+/* Of the faster half, which is what empty_ns is made of. */
+static double empty_spread(const struct stage *g)
+{
+    return stats_median(g->empty, g->nempty) - stats_quantile(g->empty, g->nempty, 0);
+}
+
+/* A version's time on the shape of now. */
+static double net_ns(const struct stage *g, enum version v)
+{
+    return timing_low_mean(g->sample[v], g->nsamples[v]) - empty_ns(g);
 }
 
 /* ---------------------------------------------------------------- outputs of the timed launches */
@@ -266,8 +313,7 @@ static bool compare_with_reference(struct stage *g, const struct call_site *site
     struct call c = {.empty = false};
     size_t shape = (size_t)(at.shape - ev->r->shape);
     at.version = V_REFERENCE;
-    if (!need_reference(g, at.shape) ||
-        !evaluation_call(ev, &g->x[V_REFERENCE], &at, &g->wide, &c))
+    if (!need_reference(g, at.shape) || !evaluation_call(ev, &g->x[V_REFERENCE], &at, &g->wide, &c))
         return false;
     g->reference_ns = c.window_ns;
     for (size_t i = 0; i < ev->r->nbuffers; i++) {
@@ -302,14 +348,18 @@ static bool chosen(struct stage *g, size_t set, bool last)
 
 /* ---------------------------------------------------------------- block, shape, set */
 
-static bool run_block(struct stage *g, const struct ev_family *f, const struct ev_shape *s)
+/* `inside_out`: the second half of the order first. */
+static bool run_block(struct stage *g, const struct ev_family *f, const struct ev_shape *s,
+                      bool inside_out)
 {
-    size_t seen[V_COUNT] = {0};
+    size_t seen[V_COUNT] = {0}, n = g->plan.n;
     evaluation_fill(g->ev, f, s, &g->inputs);
-    for (size_t k = 0; k < g->plan.n; k++) {
-        enum version v = g->plan.order[k];
+    for (size_t k = 0; k < n; k++) {
+        enum version v = g->plan.order[inside_out ? (k + n / 2) % n : k];
         struct call_site at = {.version = v, .family = f, .shape = s};
         double window;
+        if ((k == 0 || k == n / 2) && !take_empty(g, v, &at))
+            return false;
         if (!take_sample(g, &at, &window))
             return false;
         g->ev->timing.samples++;
@@ -319,33 +369,35 @@ static bool run_block(struct stage *g, const struct ev_family *f, const struct e
         seen[v]++;
     }
     struct call_site at = {.version = evaluation_subject(g->ev), .family = f, .shape = s};
+    if (!take_empty(g, g->plan.order[n / 2], &at))
+        return false;
     return !g->plan.check || compare_with_baseline(g, &at);
 }
 
-/* Clearly slower on the first shape of the first set: the rest would be a waste of time. */
+/* Clearly slower than the incumbent on the first shape of the first set: the rest would be a waste
+ * of time. The first version of all has no one to be screened by: it is measured to the end. */
 static bool screened(struct stage *g)
 {
-    struct evaluation *ev = g->ev;
-    enum version versus = g->on[V_INCUMBENT] ? V_INCUMBENT : V_BASELINE;
-    const double *a = g->sample[V_CANDIDATE], *b = g->sample[versus];
-    size_t na = g->nsamples[V_CANDIDATE], nb = g->nsamples[versus];
-    if (ev->r->mode != EV_MODE_FULL || !g->plan.check || na < 3 || nb < 3)
+    const double *a = g->sample[V_CANDIDATE], *b = g->sample[V_INCUMBENT];
+    size_t na = g->nsamples[V_CANDIDATE], nb = g->nsamples[V_INCUMBENT];
+    if (g->ev->r->mode != EV_MODE_FULL || !g->on[V_INCUMBENT] || !g->plan.check || na < 3 || nb < 3)
         return false;
-    double ta = timing_low_mean(a, na) - g->empty_ns, tb = timing_low_mean(b, nb) - g->empty_ns;
+    double ta = net_ns(g, V_CANDIDATE), tb = net_ns(g, V_INCUMBENT);
     /* Of a call much shorter than an empty one, four samples say little. */
-    if (ta - tb < g->empty_ns / 2)
+    if (ta - tb < empty_ns(g) / 2)
         return false;
-    return ta > SCREEN_RATIO * fmax(tb, 1) && stats_quantile(a, na, 0.25) > stats_quantile(b, nb, 0.75);
+    return ta > SCREEN_RATIO * fmax(tb, 1) &&
+           stats_quantile(a, na, 0.25) > stats_quantile(b, nb, 0.75);
 }
 
 /* Above the peak of the core: whatever was measured, it was not this work. */
 static bool plausible(struct stage *g, const struct call_site *at)
 {
     struct evaluation *ev = g->ev;
-    enum version v = evaluation_subject(ev);
-    /* The calibration is taken off by half only: it must not make a short call look impossible. */
-    double ns = timing_low_mean(g->sample[v], g->nsamples[v]) - g->empty_ns / 2,
-           gflops = ns > 0 ? at->shape->flop / ns : 0;
+    /* What cannot be resolved may be added: it must not make a short call look impossible. */
+    double ns = fmax(net_ns(g, evaluation_subject(ev)), 0) +
+                resolution(empty_ns(g), empty_spread(g)),
+           gflops = at->shape->flop / ns;
     if (ev->machine->peak_gflops <= 0 || gflops <= 1.1 * ev->machine->peak_gflops)
         return true;
     return verdict_set(ev, VERDICT_IMPLAUSIBLE, at,
@@ -356,11 +408,11 @@ static bool plausible(struct stage *g, const struct call_site *at)
 static void store(struct stage *g, size_t index)
 {
     struct timing *t = &g->ev->timing;
-    for (int v = 0; v < TIMING_VERSIONS; v++) {
-        double ns = timing_low_mean(g->sample[v], g->nsamples[v]) - g->empty_ns;
-        /* A call shorter than the noise of an empty one: not zero, so that ratios stay finite. */
-        t->shape[index].by_version[v].ns[t->sets] = g->nsamples[v] == 0 ? 1 : ns > 500 ? ns : 500;
-    }
+    struct timing_shape *x = &t->shape[index];
+    for (int v = 0; v < TIMING_VERSIONS; v++)
+        x->by_version[v].ns[t->sets] = g->nsamples[v] ? net_ns(g, (enum version)v) : 1;
+    x->empty[t->sets] = empty_ns(g);
+    x->spread[t->sets] = empty_spread(g);
 }
 
 /* Map the shape in every template. */
@@ -376,6 +428,7 @@ static bool open_shape(struct stage *g, const struct ev_shape *s)
     if (!evaluation_arena(ev, s, ARENA_INPUTS, false, &g->inputs) ||
         !evaluation_arena(ev, s, ARENA_OUTPUTS, false, &g->outputs))
         return false;
+    g->nempty = 0;
     for (int v = 0; v < TIMING_VERSIONS; v++) {
         g->nsamples[v] = 0;
         if (g->on[v] && !evaluation_map(ev, &g->x[v], s, &g->inputs, &g->outputs))
@@ -383,7 +436,7 @@ static bool open_shape(struct stage *g, const struct ev_shape *s)
     }
     if (g->plan.check)
         room_for_outputs(g, s);
-    return calibrate(g, s);
+    return true;
 }
 
 static bool run_shape(struct stage *g, size_t index)
@@ -397,18 +450,18 @@ static bool run_shape(struct stage *g, size_t index)
         return false;
     for (size_t b = 0; b < BLOCKS; b++) {
         int64_t begin = clock_mono_ns();
-        if (!run_block(g, f, s))
+        if (!run_block(g, f, s, (t->sets + b) % 2 != 0))
             return false;
         bool last = b + 1 == BLOCKS || clock_mono_ns() - begin > LONG_BLOCK_NS;
         if (last && t->sets == 0 && index == 0 && screened(g)) {
             store(g, index);
             t->nshapes = 1;
             t->sets = 1;
-            timing_decide(t, ev->r, g->on[V_INCUMBENT]);
+            timing_decide(t, ev->r, true);
             return verdict_set(ev, VERDICT_SCREENED, &at,
-                               "clearly slower than the %s on %s (%.2fx): timing cut short",
-                               g->on[V_INCUMBENT] ? "incumbent" : "baseline", s->name,
-                               exp(g->on[V_INCUMBENT] ? t->gain.mean : t->speedup.mean));
+                               "clearly slower than the incumbent on %s (%.2fx): timing cut "
+                               "short",
+                               s->name, exp(t->gain.mean));
         }
         if (g->plan.check && chosen(g, t->sets, last) && !compare_with_reference(g, &at))
             return false;
@@ -454,16 +507,10 @@ static bool run_set(struct stage *g)
         ok = evaluation_start(ev, v, &g->x[v]);
         g->on[v] = ok;
     }
-    double empty[EV_SHAPES];
     size_t shapes = t->nshapes;
-    for (size_t i = 0; ok && i < shapes; i++) {
+    for (size_t i = 0; ok && i < shapes; i++)
         ok = run_shape(g, i);
-        empty[i] = g->empty_ns;
-    }
-    if (ok) {
-        t->calibration[t->sets++] = stats_median(empty, shapes);
-        t->calibration_ns = stats_median(t->calibration, t->sets);
-    }
+    t->sets += ok;
     close_set(g);
     device_lock_release(&lock);
     return ok;
@@ -503,7 +550,8 @@ static bool run_sets(struct evaluation *ev, const struct plan *plan)
         }
         if (plan->check) {
             char text[100];
-            snprintf(text, sizeof text, has_incumbent ? "%.3fx the incumbent" : "%.3fx the baseline",
+            snprintf(text, sizeof text,
+                     has_incumbent ? "%.3fx the incumbent" : "%.3fx the baseline",
                      exp(has_incumbent ? t->gain.mean : t->speedup.mean));
             evaluation_progress(ev, "time", t->sets, max,
                                 ev->r->mode == EV_MODE_BASELINE ? "the baseline" : text);
@@ -530,7 +578,8 @@ bool timing_run(struct evaluation *ev)
 
 long timing_null(struct evaluation *ev, long tries, bool verbose)
 {
-    static const struct plan same = {{V_CANDIDATE, V_INCUMBENT, V_INCUMBENT, V_CANDIDATE}, 4, false};
+    static const struct plan same = {
+        {V_CANDIDATE, V_INCUMBENT, V_INCUMBENT, V_CANDIDATE}, 4, false};
     long records = 0;
     if (ev->object[V_INCUMBENT] >= 0)
         close(ev->object[V_INCUMBENT]);
@@ -545,8 +594,8 @@ long timing_null(struct evaluation *ev, long tries, bool verbose)
         const struct timing *t = &ev->timing;
         records += t->record;
         if (verbose)
-            printf("%ld\t%zu sets\tgain %.4f [%.4f, %.4f]\tlower %.4f\t%s\t%.2f s\n", i + 1, t->sets,
-                   exp(t->gain.mean), exp(t->gain.lo), exp(t->gain.hi), t->record_lower,
+            printf("%ld\t%zu sets\tgain %.4f [%.4f, %.4f]\tlower %.4f\t%s\t%.2f s\n", i + 1,
+                   t->sets, exp(t->gain.mean), exp(t->gain.lo), exp(t->gain.hi), t->record_lower,
                    t->record ? "RECORD" : "-", (double)(clock_mono_ns() - begin) / 1e9);
         fflush(stdout);
     }

@@ -2,14 +2,20 @@
  *
  * A set: fresh templates of every version, fresh memory. For each scored shape some blocks, each
  * with new inputs, of calls in the order A B C C B A (candidate, incumbent, baseline; without an
- * incumbent A C C A), so that a drift within a block touches all versions alike. Before each call
- * every input is read once by our own code: all versions find the caches alike, whatever the call
- * before did to them.
+ * incumbent A C C A), every second block inside out (C B A A B C): a drift within a block touches
+ * all versions alike, and no version is always the first after new inputs were made. Before each
+ * call every input is read once by our own code: all versions find the caches alike, whatever the
+ * call before did to them.
  *
- * A sample is the window of a call less the median empty call of the same set. All samples are kept.
- * The time of a version in a set is the mean of the faster half of its samples: noise on a shared
+ * Empty calls (the same path with nothing in it) stand among them, before, amid and after each
+ * block. The time of a version in a set is the mean of the faster half of its windows less that of
+ * the empty ones. What is shorter than the resolution, a tenth of an empty call or, if that is
+ * more, three times the spread of the empty ones (median less shortest), cannot be told from
+ * nothing: it counts as the resolution, so that a ratio to it is a bound and said to be one.
+ *
+ * All samples are kept. The faster half, because noise on a shared
  * machine is one-sided (another tenant on the sibling thread of the core slows 20 to 30 % of all
- * calls by up to 40 %). Measured on such a machine, identical kernels of 21 ms, 16 samples a set:
+ * calls by up to 40 %): measured on such a machine, identical kernels of 21 ms, 16 samples a set:
  * the log ratio of two medians has a spread of 3.1 % between sets, of two fastest halves 1.4 %.
  *
  * A sample that did not have the core for itself (its CPU time is clearly less than its window and
@@ -29,7 +35,8 @@
 #define TIMING_VERSIONS 3 /* candidate, incumbent, baseline */
 #define TIMING_SETS_MAX 200
 
-/* One version on one shape: its time in every set. */
+/* One version on one shape: its time in every set, empty calls taken off; may be about zero or
+ * less: read it through timing_ns. */
 struct timing_series {
     double ns[TIMING_SETS_MAX];
 };
@@ -37,14 +44,13 @@ struct timing_series {
 struct timing_shape {
     int shape; /* index in the request */
     struct timing_series by_version[TIMING_VERSIONS];
+    double empty[TIMING_SETS_MAX], spread[TIMING_SETS_MAX]; /* of the empty calls, by set */
 };
 
 struct timing {
     size_t nshapes;
     struct timing_shape *shape; /* owned */
     size_t sets;
-    double calibration_ns; /* median over sets */
-    double calibration[TIMING_SETS_MAX];
     size_t samples, retried, disturbed;
     double disturbed_gap_ns; /* the largest gap between window and CPU time that was let pass */
     bool decided;
@@ -63,6 +69,15 @@ void timing_free(struct timing *t);
 
 /* The mean of the faster half (of n samples the (n + 1) / 2 smallest). */
 double timing_low_mean(const double *x, size_t n);
+
+/* The empty call on a shape, the median over the sets. */
+double timing_empty(const struct timing *t, size_t shape);
+/* The shortest time on a shape that is told from nothing. */
+double timing_resolution(const struct timing *t, size_t shape);
+/* A version's time in a set, at least the resolution. */
+double timing_ns(const struct timing *t, size_t shape, int version, size_t set);
+/* In half of the sets or more the version's time is below the resolution. */
+bool timing_below(const struct timing *t, size_t shape, int version);
 
 /* The decision after a set, a pure function of the series: fills the intervals of *t. `versus`:
  * the version the candidate must beat. Returns true when no further set is needed. */

@@ -78,8 +78,9 @@ static void test_refused(void **state)
         {"-DINACCURATE", "inaccurate", "y is inaccurate"},
         {"-DMAKES_NAN", "wrong", "last is wrong"},
         {"-DUNTOUCHED", "wrong", "y was not written: 15 of 15"},
-        {"-DFORGETS_ONE", "wrong", "y was not written: 5 of 15 elements are untouched, the first "
-                                   "at 2"},
+        {"-DFORGETS_ONE", "wrong",
+         "y was not written: 5 of 15 elements are untouched, the first "
+         "at 2"},
         {"-DEXITS_FIRST", "fault", "system call"},
         {"-DWRITES_AFTER", "fault", "just after the end of y"},
         {"-DWRITES_JUST_AFTER", "wrong", "wrote outside: just after the end of last"},
@@ -231,6 +232,29 @@ static void test_slow_is_screened(void **state)
     assert_null(cJSON_GetObjectItem(r, "gain_lo"));
     assert_true(clock_mono_ns() - begin < 5000000000);
     cJSON_Delete(r);
+    /* The first version of all is no worse than nothing: it is measured, however slow. */
+    r = evaluate_flags("-DWORK=120", NULL, "-DWORK=60", &o);
+    expect(r, "ok", "not provably faster");
+    assert_false(json_bool(r, "record", true));
+    assert_true(json_num(r, "speedup", 1) < 0.7 && json_num(r, "sets", 0) >= 2);
+    cJSON_Delete(r);
+}
+
+/* A call that takes next to nothing: a bound, not a fantastic speedup. */
+static void test_below_the_resolution(void **state)
+{
+    (void)state;
+    struct benchtest_options o = {.T = 4, .N = 16};
+    cJSON *r = evaluate_flags("-DWORK=1", NULL, "-DWORK=4000", &o);
+    expect(r, "ok", "below the clock's resolution");
+    const cJSON *s = cJSON_GetArrayItem(cJSON_GetObjectItem(r, "shapes"), 0);
+    double resolution = json_num(s, "resolution_ns", 0), ns = json_num(s, "ns", 0),
+           empty = json_num(cJSON_GetObjectItem(r, "machine"), "calibration_ns", 0);
+    assert_true(json_bool(s, "below_resolution", false));
+    assert_true(resolution >= 0.0999 * empty && fabs(ns - resolution) < 1);
+    double bound = json_num(s, "baseline_ns", 0) / ns, speedup = json_num(r, "speedup", 0);
+    assert_true(speedup > 0.5 * bound && speedup < 2 * bound);
+    cJSON_Delete(r);
 }
 
 static void test_above_the_peak_is_implausible(void **state)
@@ -318,15 +342,49 @@ static void test_serves(void **state)
     assert_int_equal(proc_wait(&p), 0); /* end of file ends it, without complaint */
 }
 
+/* The process, its children, theirs, and so on: their ids; how many. */
+static size_t family_of(pid_t pid, pid_t *out, size_t max)
+{
+    size_t n = 1;
+    out[0] = pid;
+    for (size_t i = 0; i < n; i++) {
+        char *path = xasprintf("/proc/%d/task/%d/children", (int)out[i], (int)out[i]);
+        struct buf text = {0};
+        if (fs_read(path, 1u << 16, &text, NULL))
+            for (char *p = text.s, *end; p && n < max; p = end) {
+                long child = strtol(p, &end, 10);
+                if (end == p)
+                    break;
+                out[n++] = (pid_t)child;
+            }
+        buf_free(&text);
+        free(path);
+    }
+    return n;
+}
+
+/* A looping call has a real-time priority where that is granted: it must not outlive anyone. */
+static void assert_gone_soon(const pid_t *pids, size_t n)
+{
+    int64_t begin = clock_mono_ns();
+    for (size_t i = 0; i < n; i++)
+        while (kill(pids[i], 0) == 0) {
+            if (clock_mono_ns() - begin > 2000000000)
+                fail_msg("process %d is still there", (int)pids[i]);
+            clock_sleep_ns(5000000);
+        }
+}
+
 /* How long it takes to be gone after `how` was done to it in mid-call. */
 static void test_cancel(void **state)
 {
     (void)state;
-    for (int how = 0; how < 2; how++) {
+    for (int how = 0; how < 3; how++) {
         struct proc p;
         struct wire_msg m, reply;
         struct error e;
         struct benchtest_options o = {.mode = "check", .call_ms = 50000};
+        pid_t pids[32];
         start(&p);
         struct wire_reader reader = {.fd = p.wire};
         benchtest_request("-DLOOPS", NULL, NULL, &o, &m);
@@ -335,16 +393,19 @@ static void test_cancel(void **state)
         assert_int_equal(wire_read(&reader, true, &reply, &e), WIRE_MSG);
         wire_msg_free(&reply);
         clock_sleep_ns(100000000);
+        size_t n = family_of(p.pid, pids, ARRAY_LEN(pids));
+        assert_true(n >= 4); /* itself, the nursery, a template, a call at least */
         int64_t begin = clock_mono_ns();
         if (how == 0) {
             close(p.wire);
             p.wire = -1;
         } else {
-            kill(p.pid, SIGTERM);
+            kill(p.pid, how == 1 ? SIGTERM : SIGKILL);
         }
         wire_reader_free(&reader);
         proc_wait(&p);
         assert_true(clock_mono_ns() - begin < 200000000);
+        assert_gone_soon(pids, n);
     }
 }
 
@@ -379,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_first_version_beats_the_baseline),
         cmocka_unit_test(test_same_is_no_record),
         cmocka_unit_test(test_slow_is_screened),
+        cmocka_unit_test(test_below_the_resolution),
         cmocka_unit_test(test_above_the_peak_is_implausible),
         cmocka_unit_test(test_baseline_alone),
         cmocka_unit_test(test_serves),

@@ -19,14 +19,10 @@
 
 /* [B 2][T 130][H 3][V 8], blocks of 64 along T, heads along H. */
 static const struct extent shape = {.rank = 4, .n = {2, 130, 3, 8}};
-static const struct ev_buffer o = {.kind = EV_OUTPUT,
-                                   .hard = 1e-4,
-                                   .soft = 1e-5,
-                                   .head_axis = 2,
-                                   .block_axis = 1,
-                                   .block = 64};
-#define COUNT (2 * 130 * 3 * 8)
-#define AT(b, t, h, v) ((((size_t)(b) * 130 + (t)) * 3 + (h)) * 8 + (v))
+static const struct ev_buffer o = {
+    .kind = EV_OUTPUT, .hard = 1e-4, .soft = 1e-5, .head_axis = 2, .block_axis = 1, .block = 64};
+#define COUNT          (2 * 130 * 3 * 8)
+#define AT(b, t, h, v) ((((size_t)(b)*130 + (t)) * 3 + (h)) * 8 + (v))
 
 static double ref[COUNT];
 static float x[COUNT];

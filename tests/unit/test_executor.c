@@ -124,10 +124,10 @@ static void test_hostile(void **state)
         const char *flags;
         int signal;
     } hostile[] = {
-        {"-DFORKS", SIGSYS},        {"-DSPAWNS_THREAD", SIGSYS}, {"-DALLOCATES", SIGSYS},
-        {"-DPRINTS", SIGSYS},       {"-DOPENS_SOCKET", SIGSYS},  {"-DREADS_ETC", SIGSYS},
-        {"-DTRUNCATES", SIGSYS},    {"-DKILLS_PARENT", SIGSYS},  {"-DDAEMON", SIGSYS},
-        {"-DIO_URING", SIGSYS},     {"-DUNPROTECTS", SIGSYS},    {"-DWRITES_INPUT", SIGSEGV},
+        {"-DFORKS", SIGSYS},         {"-DSPAWNS_THREAD", SIGSYS}, {"-DALLOCATES", SIGSYS},
+        {"-DPRINTS", SIGSYS},        {"-DOPENS_SOCKET", SIGSYS},  {"-DREADS_ETC", SIGSYS},
+        {"-DTRUNCATES", SIGSYS},     {"-DKILLS_PARENT", SIGSYS},  {"-DDAEMON", SIGSYS},
+        {"-DIO_URING", SIGSYS},      {"-DUNPROTECTS", SIGSYS},    {"-DWRITES_INPUT", SIGSEGV},
         {"-DWRITES_AFTER", SIGSEGV}, {"-DWRITES_NULL", SIGSEGV},
     };
     struct executor sane;

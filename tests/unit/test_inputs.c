@@ -218,9 +218,9 @@ static void test_bad(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_normal),     cmocka_unit_test(test_others),
+        cmocka_unit_test(test_normal),      cmocka_unit_test(test_others),
         cmocka_unit_test(test_lower_bound), cmocka_unit_test(test_modifiers),
-        cmocka_unit_test(test_seeds),      cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_seeds),       cmocka_unit_test(test_bad),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

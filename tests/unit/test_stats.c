@@ -42,9 +42,10 @@ static void test_t_quantiles(void **state)
     (void)state;
     const struct {
         double p, df, t;
-    } known[] = {{0.975, 1, 12.7062}, {0.975, 2, 4.30265},  {0.975, 4, 2.77645}, {0.975, 9, 2.26216},
-                 {0.975, 30, 2.04227}, {0.95, 4, 2.13185},  {0.999, 4, 7.17318}, {0.9995, 4, 8.61030},
-                 {0.999, 9, 4.29681},  {0.9995, 9, 4.78091}, {0.9995, 1, 636.619}};
+    } known[] = {{0.975, 1, 12.7062},  {0.975, 2, 4.30265},  {0.975, 4, 2.77645},
+                 {0.975, 9, 2.26216},  {0.975, 30, 2.04227}, {0.95, 4, 2.13185},
+                 {0.999, 4, 7.17318},  {0.9995, 4, 8.61030}, {0.999, 9, 4.29681},
+                 {0.9995, 9, 4.78091}, {0.9995, 1, 636.619}};
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         double t = stats_t_quantile(known[i].p, known[i].df);
         NEAR(t / known[i].t, 1, 2e-6);
@@ -178,6 +179,36 @@ static void test_shape_loss_and_disturbance(void **state)
     assert_false(w.t.record);
 }
 
+/* What is too short to be told from an empty call counts as the resolution. */
+static void test_resolution(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, 5, 10);
+    for (size_t s = 0; s < 5; s++) {
+        w.shape.by_version[V_CANDIDATE].ns[s] = s % 2 ? -3000 : 2000;
+        w.shape.by_version[V_INCUMBENT].ns[s] = s % 2 ? 4000 : 9000;
+        w.shape.by_version[V_BASELINE].ns[s] = 100000;
+        w.shape.empty[s] = 120000;
+        w.shape.spread[s] = s == 2 ? 90000 : 1000; /* one bad set does not set it */
+        w.t.sets++;
+    }
+    w.t.samples = 60;
+    NEAR(timing_empty(&w.t, 0), 120000, 0);
+    NEAR(timing_resolution(&w.t, 0), 12000, 1e-9);
+    NEAR(timing_ns(&w.t, 0, V_CANDIDATE, 1), 12000, 1e-9);
+    NEAR(timing_ns(&w.t, 0, V_BASELINE, 1), 100000, 0);
+    assert_true(timing_below(&w.t, 0, V_CANDIDATE));
+    assert_false(timing_below(&w.t, 0, V_BASELINE));
+    timing_decide(&w.t, &w.r, true);
+    NEAR(exp(w.t.speedup.mean), 100.0 / 12, 1e-9);
+    NEAR(w.t.gain.mean, 0, 1e-12); /* two that are both too short are equal */
+    assert_false(w.t.record);
+    for (size_t s = 0; s < 5; s++)
+        w.shape.spread[s] = 7000;
+    NEAR(timing_resolution(&w.t, 0), 21000, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +219,7 @@ int main(void)
         cmocka_unit_test(test_true_records),
         cmocka_unit_test(test_hopeless_ends_early),
         cmocka_unit_test(test_shape_loss_and_disturbance),
+        cmocka_unit_test(test_resolution),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
