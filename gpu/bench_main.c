@@ -58,13 +58,12 @@ static bool nursery_alive(struct nursery *n)
     return false;
 }
 
-static int serve(struct bench *b, int wire)
+static int serve_all(struct bench *b, int wire, struct wire_reader *reader)
 {
-    struct wire_reader reader = {.fd = wire};
     struct wire_msg m;
     struct error e;
     for (;;) {
-        enum wire_status s = wire_read(&reader, true, &m, &e);
+        enum wire_status s = wire_read(reader, true, &m, &e);
         if (s == WIRE_EOF)
             return 0;
         if (s != WIRE_MSG) {
@@ -85,6 +84,14 @@ static int serve(struct bench *b, int wire)
         if (!sent || !nursery_alive(&b->nursery))
             return 1;
     }
+}
+
+static int serve(struct bench *b, int wire)
+{
+    struct wire_reader reader = {.fd = wire};
+    int rc = serve_all(b, wire, &reader);
+    wire_reader_free(&reader);
+    return rc;
 }
 
 /* ---------------------------------------------------------------- by hand */

@@ -100,6 +100,7 @@ static void set_limits(const struct template *t, unsigned cpu_s)
     limit(RLIMIT_NPROC, 0);
     limit(RLIMIT_NOFILE, 0);
     limit(RLIMIT_CPU, cpu_s);
+    (void)t; /* sanitizers reserve terabytes of addresses: under them there is no such limit */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     limit(RLIMIT_AS, (rlim_t)(t->reserved + t->how.memory));
 #endif
