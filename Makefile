@@ -82,12 +82,13 @@ $(BUILD)/test/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libtest.a
 FAKE  := $(BUILD)/test/fake/warploop-build $(BUILD)/test/fake/warploop-bench
 CRASH := $(patsubst tests/crash/%.c,$(BUILD)/test/crash/%,$(wildcard tests/crash/*.c))
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/test/bench/%,$(wildcard tests/bench/*.c))
-tests: $(FAKE) $(CRASH) $(BENCH)
+TOOL  := $(patsubst tests/tool/%.c,$(BUILD)/test/tool/%,$(wildcard tests/tool/*.c))
+tests: $(FAKE) $(CRASH) $(BENCH) $(TOOL)
 $(FAKE): $(BUILD)/obj/tests/fake/fakeback.o $(BASE_OBJ)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_JSON) -lcrypto -lm
-$(CRASH) $(BENCH): $(BUILD)/test/%: $(BUILD)/obj/tests/%.o $(BUILD)/libtest.a
+$(CRASH) $(BENCH) $(TOOL): $(BUILD)/test/%: $(BUILD)/obj/tests/%.o $(BUILD)/libtest.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< $(BUILD)/libtest.a $(LIB_CORE) $(LIB_JSON) $(LIB_TUI) \

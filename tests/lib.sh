@@ -73,6 +73,64 @@ expect_no() {
     fail "$2 holds /$1/, which it must not"
 }
 
+# The back end that only pretends: whole runs in milliseconds, with results that follow from the
+# source (tests/fake/fakeback.c says how it is steered).
+use_fake() {
+    WARPLOOP_BACKEND_DIR=${bin%/bin}/test/fake
+    export WARPLOOP_BACKEND_DIR
+}
+
+# A value of the JSON in a file: json FILE PATH (tests/tool/json.c).
+json() {
+    "${bin%/bin}/test/tool/json" "$2" <"$1" 2>/dev/null
+}
+
+expect_json() {
+    got=$(json "$out" "$1")
+    [ "$got" = "$2" ] && return
+    fail "JSON value $1 is \"$got\", expected \"$2\""
+    show_output
+}
+
+# Run a command on a terminal: on_tty ROWS COLS STEP... -- COMMAND (tests/tool/pty.c). The screen at
+# the end lies in $out.
+on_tty() {
+    rows=$1 cols=$2
+    shift 2
+    run_cmd "${bin%/bin}/test/tool/pty" "$rows" "$cols" "$((${LIMIT:-60} - 5))" "$@"
+}
+
+# Start a command in the background; its output lies in $work/bg.out, its pid is $bg. What still runs
+# at the end of the suite is killed.
+bg=
+all_bg=
+start_bg() {
+    "$@" >"$work/bg.out" 2>"$work/bg.err" </dev/null &
+    bg=$!
+    all_bg="$all_bg $bg"
+}
+
+# The pid of the process that drives a run, 0 none.
+driver_of() {
+    "$wl" show "$1" --json 2>/dev/null >"$work/driver"
+    pid=$(json "$work/driver" pid)
+    echo "${pid:-0}"
+}
+
+driven() { [ "$(driver_of "$1")" != 0 ]; }
+undriven() { [ "$(driver_of "$1")" = 0 ]; }
+
+# How many versions of a run have their verdict: at least $2?
+tried() {
+    "$wl" show "$1" --json >"$work/tried" 2>/dev/null
+    [ "$(json "$work/tried" calls)" -ge "$2" ] 2>/dev/null
+}
+
+state_is() {
+    "$wl" show "$1" --json >"$work/state" 2>/dev/null
+    [ "$(json "$work/state" state)" = "$2" ]
+}
+
 # Wait until a command succeeds, at most $1 seconds.
 wait_for() {
     limit=$1
@@ -85,9 +143,16 @@ wait_for() {
     done
 }
 
+clean_up() {
+    # shellcheck disable=SC2086
+    [ -n "$all_bg" ] && kill -9 $all_bg 2>/dev/null
+    rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
 finish() {
     close_test
-    rm -rf "$work"
     echo "$suite: $passed passed, $failed failed, $skipped skipped"
     [ "$failed" = 0 ]
     exit

@@ -22,7 +22,7 @@ includes() {
 }
 
 rule "core/ includes no curses, CUDA or Python header" \
-    "$(includes 'n?curses|term\.h>|cuda|cupti|nvml|Python|tui/|gpu/' core | grep -v '^core/cmd/[a-z_]*\.c:[0-9]*:#include "tui/workbench\.h"')"
+    "$(includes 'n?curses|term\.h>|cuda|cupti|nvml|Python|tui/|gpu/' core | grep -v '^core/cmd/[a-z_]*\.c:[0-9]*:#include "tui/\(workbench\|keys\)\.h"')"
 rule "tui/ includes no SQL, curl, CUDA or Python header" \
     "$(includes 'sqlite|curl|cuda|cupti|nvml|Python|gpu/' tui)"
 rule "curses only in tui/term.c" \

@@ -48,7 +48,7 @@ static const struct option_desc options[] = {UI_OPTIONS, {0}};
 const struct cmd cmd_attach = {
     .name = "attach",
     .usage = "[RUN]",
-    .summary = "open the workbench on a run that another process drives; it may be steered",
+    .summary = "the workbench on a run that another process drives",
     .options = options,
     .details =
         "Several may be attached at once. Leaving does not stop the run. Exit code 1 when nobody\n"
@@ -59,7 +59,7 @@ const struct cmd cmd_attach = {
 const struct cmd cmd_watch = {
     .name = "watch",
     .usage = "[RUN]",
-    .summary = "look at a run, driven or not, without being able to change anything",
+    .summary = "look at a run, driven or not; changes nothing",
     .options = options,
     .details = "Reads the run's file and nothing else: works for runs of others and for past ones.",
     .run = watch,

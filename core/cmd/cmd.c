@@ -37,24 +37,23 @@ const struct cmd *cmd_find(const char *name, const char **near)
 
 void cmd_help_all(struct buf *out)
 {
-    buf_adds(out,
-             "warploop: optimize one kernel for hours, restart-safe, with every number measured\n"
-             "\nusage: warploop COMMAND ...      (warploop alone lists the runs)\n\n");
+    buf_adds(out, "warploop: optimize one kernel for hours, restart-safe, every number measured\n"
+                  "\nusage: warploop COMMAND ...      (warploop alone lists the runs)\n\n");
     for (size_t i = 0; cmd_table[i]; i++) {
         char left[64];
         const char *usage = cmd_table[i]->usage;
         snprintf(left, sizeof left, "%s%s%s", cmd_table[i]->name, *usage ? " " : "", usage);
-        buf_addf(out, "  %-28s %s\n", left, cmd_table[i]->summary);
+        buf_addf(out, "  %-26s %s\n", left, cmd_table[i]->summary);
     }
-    buf_adds(
-        out,
-        "\n\"warploop COMMAND --help\" says more. RUN is a run's name (kda-3) or a path; where it\n"
-        "may be left out, the newest run is meant.\n"
-        "\nExit codes: 0 done; 1 the thing asked for is not so (a check failed, there is no\n"
-        "record); 2 bad usage or input; 3 the system or the machine failed; 130 interrupted.\n"
-        "\nEnvironment: WARPLOOP_HOME (where runs are kept; default ~/.local/share/warploop),\n"
-        "WARPLOOP_KERNELS (where tasks are looked up), WARPLOOP_PLAIN (not empty: plain lines\n"
-        "instead of the workbench), NO_COLOR (not empty: no colour).\n");
+    buf_adds(out,
+             "\n\"warploop COMMAND --help\" says more, \"warploop help keys\" lists the keys. RUN\n"
+             "is a run's name (kda-3) or a path; left out, the newest run is meant.\n"
+             "\nExit codes: 0 done; 1 the thing asked for is not so (a check failed, there is\n"
+             "no record); 2 bad usage or input; 3 the system or the machine failed;\n"
+             "130 interrupted.\n"
+             "\nEnvironment: WARPLOOP_HOME (where runs are kept; ~/.local/share/warploop),\n"
+             "WARPLOOP_KERNELS (where tasks are looked up), WARPLOOP_PLAIN (not empty: plain\n"
+             "lines instead of the workbench), NO_COLOR (not empty: no colour).\n");
 }
 
 void cmd_help_one(const struct cmd *c, struct buf *out)

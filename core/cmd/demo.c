@@ -317,10 +317,12 @@ static const struct option_desc options[] = {
 const struct cmd cmd_demo = {
     .name = "demo",
     .usage = "",
-    .summary =
-        "two minutes that show everything: climb, a cheat refused, kill -9, resume, a record",
+    .summary = "two minutes that show everything, measured here",
     .options = options,
     .details =
+        "The graph climbs, a known cheat is submitted and refused, the process is killed with -9 "
+        "in\n"
+        "mid-try and goes on, records, the diff of the best against the baseline.\n"
         "Makes a run like any other (kda-N among your runs): every number is measured here and\n"
         "now, and the run can be gone on with afterwards.",
     .run = run,

@@ -110,7 +110,7 @@ static const struct option_desc options[] = {
 const struct cmd cmd_diff = {
     .name = "diff",
     .usage = "RUN [A] [B]",
-    .summary = "what changed between two versions, with the counters beside it",
+    .summary = "two versions: what changed, and the counters",
     .options = options,
     .details =
         "A and B are versions: 7, v7, baseline (the default of A), start, best (the default of\n"

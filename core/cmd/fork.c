@@ -40,8 +40,9 @@ static enum exit_code run(const struct args *a)
 const struct cmd cmd_fork = {
     .name = "fork",
     .usage = "[RUN[@VERSION]]",
-    .summary = "make a new run from where another stands, or stood after a version",
-    .details =
-        "VERSION is a number, start, best or last. The parent is not changed, and may be deleted.",
+    .summary = "a new run from where another stands, or stood",
+    .details = "The new run has the parent's past up to and with VERSION (a number, start, best or "
+               "last; left\n"
+               "out: all of it). The parent is not changed, and may be deleted.",
     .run = run,
 };

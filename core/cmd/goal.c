@@ -89,10 +89,10 @@ static const struct option_desc options[] = {GOAL_OPTIONS, {0}};
 const struct cmd cmd_goal = {
     .name = "goal",
     .usage = "[RUN] [TEXT]",
-    .summary = "show a run's goals, or give it another; \"-\" reads it from standard input",
+    .summary = "show a run's goals, or give it another",
     .options = options,
     .details =
-        "What is not said stays as it was. Every goal is kept with its number; only a person\n"
-        "edits it. The engine takes it at its next safe point.",
+        "TEXT \"-\" reads it from standard input. What is not said stays as it was. Every goal is\n"
+        "kept with its number; only a person edits it. The engine takes it at its next safe point.",
     .run = run,
 };

@@ -1,5 +1,18 @@
 /* warploop help. */
+#include <string.h>
+
 #include "core/cmd/cmd.h"
+#include "tui/keys.h"
+
+static enum exit_code help_keys(void)
+{
+    struct buf b = {0};
+    struct keymap m;
+    keymap_default(&m);
+    keymap_help(&m, &b);
+    cmd_print(&b);
+    return EXIT_DONE;
+}
 
 static enum exit_code run(const struct args *a)
 {
@@ -9,6 +22,9 @@ static enum exit_code run(const struct args *a)
         cmd_help_all(&b);
         cmd_print(&b);
         return EXIT_DONE;
+    }
+    if (strcmp(name, "keys") == 0) {
+        return help_keys();
     }
     const char *near = NULL;
     const struct cmd *c = cmd_find(name, &near);
@@ -27,5 +43,6 @@ const struct cmd cmd_help = {
     .name = "help",
     .usage = "[COMMAND]",
     .summary = "what there is, and what a command takes",
+    .details = "\"warploop help keys\" lists the keys of the workbench.",
     .run = run,
 };

@@ -176,7 +176,7 @@ static const struct option_desc options[] = {
 const struct cmd cmd_ls = {
     .name = "ls",
     .usage = "",
-    .summary = "list the runs: state, best speedup, tool calls, age, size",
+    .summary = "the runs: state, best speedup, calls, age, size",
     .options = options,
     .details =
         "States: running and paused (an engine drives it: its pid is shown), stopped (in order),\n"

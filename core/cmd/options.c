@@ -197,8 +197,12 @@ static bool check_positionals(const struct args *a, const char *usage, const cha
     int allow = 0;
     usage_counts(usage, &need, &allow);
     if (a->npos < need) {
-        return error_set(e, ERR_INPUT, "%s: expected %s%s; usage: warploop %s%s%s", command, usage,
-                         a->npos ? "" : " after it", command, *usage ? " " : "", usage);
+        const char *word = usage;
+        for (int i = 0; i < a->npos; i++) {
+            word += strcspn(word, " ") + 1;
+        }
+        return error_set(e, ERR_INPUT, "%s: %.*s is missing; usage: warploop %s %s", command,
+                         (int)strcspn(word, " "), word, command, usage);
     }
     if (a->npos > allow) {
         return error_set(e, ERR_INPUT, "%s: unexpected \"%.80s\"; usage: warploop %s%s%s%s",

@@ -74,7 +74,7 @@ static const struct option_desc options[] = {
      .kind = OPTION_CHOICE,
      .value = "J",
      .choices = "auto|none",
-     .help = "none: compile and run without isolation where this machine has none"},
+     .help = "none: no isolation, where this machine has none"},
     {.name = "headless", .kind = OPTION_FLAG, .help = "no screen at all; attach to look"},
     UI_OPTIONS,
     {0},
@@ -83,7 +83,7 @@ static const struct option_desc options[] = {
 const struct cmd cmd_resume = {
     .name = "resume",
     .usage = "[RUN]",
-    .summary = "go on with a run that is paused, was stopped, crashed or has ended",
+    .summary = "go on with a paused, stopped, crashed or ended run",
     .options = options,
     .details =
         "A paused run that an engine drives is only told to go on. Otherwise an engine is started\n"

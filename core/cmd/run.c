@@ -100,7 +100,7 @@ static const struct option_desc options[] = {
      .kind = OPTION_CHOICE,
      .value = "J",
      .choices = "auto|none",
-     .help = "none: compile and run without isolation where this machine has none"},
+     .help = "none: no isolation, where this machine has none"},
     {.name = "headless", .kind = OPTION_FLAG, .help = "no screen at all; attach to look"},
     UI_OPTIONS,
     {0},

@@ -223,6 +223,10 @@ static void print_json(struct run_view *v)
     if (v->status == RUN_ENDED) {
         cJSON_AddStringToObject(o, "reason", end_reason_name(s->reason));
     }
+    if (v->pid) {
+        json_put_i64(o, "pid", v->pid);
+        cJSON_AddStringToObject(o, "host", v->host);
+    }
     const struct goal *g = state_goal(s);
     cJSON *goal = cJSON_AddObjectToObject(o, "goal");
     if (g) {
@@ -331,9 +335,10 @@ static const struct option_desc options[] = {
 const struct cmd cmd_show = {
     .name = "show",
     .usage = "[RUN]",
-    .summary = "a run in one page: goal, baseline, versions, ledger, the best with its evidence",
+    .summary = "a run in one page, or one version in full",
     .options = options,
     .details =
+        "Goal, baseline, versions, the ledger of strategies, the best with its evidence.\n"
         "Speedups are against the baseline, with the interval over fresh process sets; \"on its\n"
         "incumbent\" is against the best version of that moment. A number that was not measured\n"
         "is \"-\", never 0.",

@@ -20,7 +20,7 @@ static enum exit_code run(const struct args *a)
 const struct cmd cmd_steer = {
     .name = "steer",
     .usage = "RUN TEXT",
-    .summary = "a message to the agent; \"-\" reads it from standard input",
+    .summary = "a message to the agent (\"-\": standard input)",
     .details =
         "At most 1 MiB. The text is kept byte for byte and made fit for a terminal when it is\n"
         "shown. The tuner takes move names as wishes; an agent with a model reads it all.",

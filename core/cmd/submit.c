@@ -144,7 +144,7 @@ static const struct option_desc options[] = {
 const struct cmd cmd_submit = {
     .name = "submit",
     .usage = "RUN FILE",
-    .summary = "hand a kernel to a run: it is built, checked, timed and judged like any other",
+    .summary = "hand a kernel to a run; it is judged like any other",
     .options = options,
     .details =
         "The run's engine has to be at work (run TASK --agent outside waits for submissions\n"

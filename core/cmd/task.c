@@ -255,7 +255,7 @@ static const struct option_desc options[] = {
 const struct cmd cmd_task = {
     .name = "task",
     .usage = "ls|show|check [TASK]",
-    .summary = "list the tasks, show one, or prove that its check can be trusted",
+    .summary = "list the tasks, show one, or prove its check",
     .options = options,
     .details =
         "check builds the baseline, the start, combinations of the moves (all must pass), and\n"

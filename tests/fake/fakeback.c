@@ -284,8 +284,22 @@ static bool evaluate(const struct wire_msg *m)
     return reply(&r);
 }
 
-int main(void)
+/* What doctor and the head of a run are told: the least that the real programs say. */
+static int probe(const char *program)
 {
+    bool build = strstr(program, "warploop-build") != NULL;
+    puts(build ? "{\"compiler\":{\"ok\":true,\"version\":\"fake 1.0\",\"objdump\":true},"
+                 "\"jail\":{\"ok\":true,\"text\":\"none (fake)\"}}"
+               : "{\"cpu\":\"fake\",\"cores\":1,\"core\":0,\"priority\":\"normal\",\"peak_gflops\":1,"
+                 "\"peak_how\":\"decree\",\"flags\":\"\",\"isolation\":\"none (fake)\",\"seccomp\":true,"
+                 "\"counters\":\"PMU\"}");
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--probe") == 0)
+        return probe(argv[0]);
     struct wire_reader reader = {.fd = WIRE_FD};
     struct wire_msg m = {0};
     bool ok = true;
