@@ -6,7 +6,7 @@ for t in "$@"; do
     out=$(mktemp)
     if timeout 300 "$t" >"$out" 2>&1; then rc=0; else rc=$?; fi
     p=$(grep -c '^\[       OK \]' "$out")
-    f=$(grep '^\[  FAILED  \]' "$out" | grep -vc 'test(s)')
+    f=$(grep "^\[  FAILED  \]" "$out" | grep -v "test(s)" | sort -u | wc -l)
     [ "$rc" -ne 0 ] && [ "$f" -eq 0 ] && f=1
     passed=$((passed + p)) failed=$((failed + f))
     printf '  %-28s %3d passed, %d failed\n' "$(basename "$t")" "$p" "$f"

@@ -377,6 +377,10 @@ enum workbench_result workbench_run(const struct workbench_opts *o, struct error
         r = b->result;
     }
     end(b);
+    /* A dead terminal shows itself twice, as an end of input and as a signal, in any order: the one
+     * that comes second must not end the process that goes on without a screen. */
+    if (r == WORKBENCH_HUNG_UP)
+        signal(SIGHUP, SIG_IGN);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     model_close(&b->model);
     free(b);

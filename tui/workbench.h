@@ -30,7 +30,8 @@ struct workbench_opts {
 enum workbench_result {
     WORKBENCH_LEFT,       /* the run may go on */
     WORKBENCH_CLOSED,     /* left after the run had ended */
-    WORKBENCH_HUNG_UP,    /* the terminal is gone; nothing more may be written to it */
+    WORKBENCH_HUNG_UP,    /* the terminal is gone; nothing more may be written to it; SIGHUP is
+                             ignored from here on */
     WORKBENCH_TERMINATED, /* SIGTERM or SIGINT; the terminal was put right */
     WORKBENCH_FAILED,     /* no terminal fit for it, or the run cannot be read: *e says which; use
                              plain lines */
