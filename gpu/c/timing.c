@@ -10,14 +10,15 @@
 #include "core/base/mem.h"
 #include "gpu/c/evaluate.h"
 
-#define BLOCKS        2            /* of each shape in a set, */
-#define LONG_BLOCK_NS 500000000    /* unless one takes longer than this: then one */
-#define EMPTY_CALLS   (3 * BLOCKS) /* before, amid and after each */
-#define TRIES         6            /* of a disturbed sample, with longer and longer pauses, */
-#define PATIENCE      30 /* but of all samples together no more than this and twice as many */
-#define SAMPLES_MAX   (2 * BLOCKS)
-#define FUTILE_FROM   3        /* sets before a hopeless candidate is given up */
-#define CHEAP_NS      10000000 /* a reference this fast checks every block */
+#define BLOCKS      2         /* of each shape in a set, */
+#define ROUNDS      2         /* each so often through all versions, */
+#define LONG_NS     800000000 /* unless a round takes longer than this: then one of one */
+#define EMPTY_CALLS (3 * BLOCKS * ROUNDS) /* before, amid and after each round */
+#define TRIES       6  /* of a disturbed sample, with longer and longer pauses, */
+#define PATIENCE    30 /* but of all samples together no more than this and twice as many */
+#define SAMPLES_MAX (2 * BLOCKS * ROUNDS)
+#define FUTILE_FROM 3        /* sets before a hopeless candidate is given up */
+#define CHEAP_NS    10000000 /* a reference this fast checks every block */
 
 /* A window may exceed the CPU time by this (timer interrupts and stolen time are not the child's):
  * 2 % and 300 us; measured on an undisturbed core: 25 us, and 0.5 % of a long call. */
@@ -47,7 +48,7 @@ struct stage {
     size_t nsamples[TIMING_VERSIONS];
     double empty[EMPTY_CALLS];
     size_t nempty;
-    float *kept[2][EV_BUFFERS]; /* the subject's outputs of both calls of a block */
+    float *kept[2][EV_BUFFERS]; /* the subject's outputs of both calls of a round */
     double *base[EV_BUFFERS];   /* the baseline's */
     int64_t reference_ns;       /* what a reference call took; 0: not known */
 };
@@ -274,7 +275,7 @@ static void room_for_outputs(struct stage *g, const struct ev_shape *s)
     }
 }
 
-/* Both calls of the subject in this block against the baseline's call. */
+/* Both calls of the subject in this round against the baseline's call. */
 static bool compare_with_baseline(struct stage *g, const struct call_site *at)
 {
     struct evaluation *ev = g->ev;
@@ -338,7 +339,7 @@ static bool compare_with_reference(struct stage *g, const struct call_site *site
 }
 
 /* Chosen after the launches: always where it is cheap and at the end of a shape's first set, else
- * one block in eight. */
+ * one block in eight; of the block, its last round. */
 static bool chosen(struct stage *g, size_t set, bool last)
 {
     if (set == 0)
@@ -348,16 +349,16 @@ static bool chosen(struct stage *g, size_t set, bool last)
 
 /* ---------------------------------------------------------------- block, shape, set */
 
-/* `inside_out`: the second half of the order first. */
-static bool run_block(struct stage *g, const struct ev_family *f, const struct ev_shape *s,
+/* Every version twice; `inside_out`: the second half of the order first. */
+static bool run_round(struct stage *g, const struct ev_family *f, const struct ev_shape *s,
                       bool inside_out)
 {
     size_t seen[V_COUNT] = {0}, n = g->plan.n;
-    evaluation_fill(g->ev, f, s, &g->inputs);
+    struct call_site at = {.version = evaluation_subject(g->ev), .family = f, .shape = s};
     for (size_t k = 0; k < n; k++) {
         enum version v = g->plan.order[inside_out ? (k + n / 2) % n : k];
-        struct call_site at = {.version = v, .family = f, .shape = s};
         double window;
+        at.version = v;
         if ((k == 0 || k == n / 2) && !take_empty(g, v, &at))
             return false;
         if (!take_sample(g, &at, &window))
@@ -368,10 +369,24 @@ static bool run_block(struct stage *g, const struct ev_family *f, const struct e
             keep_outputs(g, v, seen[v]);
         seen[v]++;
     }
-    struct call_site at = {.version = evaluation_subject(g->ev), .family = f, .shape = s};
-    if (!take_empty(g, g->plan.order[n / 2], &at))
-        return false;
-    return !g->plan.check || compare_with_baseline(g, &at);
+    at.version = evaluation_subject(g->ev);
+    return take_empty(g, g->plan.order[n / 2], &at) &&
+           (!g->plan.check || compare_with_baseline(g, &at));
+}
+
+/* New inputs, and the rounds with them; *slow: one round was long enough. */
+static bool run_block(struct stage *g, const struct ev_family *f, const struct ev_shape *s,
+                      size_t number, bool *slow)
+{
+    evaluation_fill(g->ev, f, s, &g->inputs);
+    *slow = false;
+    for (size_t i = 0; i < ROUNDS && !*slow; i++) {
+        int64_t begin = clock_mono_ns();
+        if (!run_round(g, f, s, (number + i) % 2 != 0))
+            return false;
+        *slow = clock_mono_ns() - begin > LONG_NS;
+    }
+    return true;
 }
 
 /* Clearly slower than the incumbent on the first shape of the first set: the rest would be a waste
@@ -380,7 +395,7 @@ static bool screened(struct stage *g)
 {
     const double *a = g->sample[V_CANDIDATE], *b = g->sample[V_INCUMBENT];
     size_t na = g->nsamples[V_CANDIDATE], nb = g->nsamples[V_INCUMBENT];
-    if (g->ev->r->mode != EV_MODE_FULL || !g->on[V_INCUMBENT] || !g->plan.check || na < 3 || nb < 3)
+    if (g->ev->r->mode != EV_MODE_FULL || !g->on[V_INCUMBENT] || !g->plan.check || na < 2 || nb < 2)
         return false;
     double ta = net_ns(g, V_CANDIDATE), tb = net_ns(g, V_INCUMBENT);
     /* Of a call much shorter than an empty one, four samples say little. */
@@ -449,10 +464,10 @@ static bool run_shape(struct stage *g, size_t index)
     if (!open_shape(g, s))
         return false;
     for (size_t b = 0; b < BLOCKS; b++) {
-        int64_t begin = clock_mono_ns();
-        if (!run_block(g, f, s, (t->sets + b) % 2 != 0))
+        bool slow;
+        if (!run_block(g, f, s, t->sets + b, &slow))
             return false;
-        bool last = b + 1 == BLOCKS || clock_mono_ns() - begin > LONG_BLOCK_NS;
+        bool last = b + 1 == BLOCKS || slow;
         if (last && t->sets == 0 && index == 0 && screened(g)) {
             store(g, index);
             t->nshapes = 1;
