@@ -46,8 +46,8 @@ run_cmd() {
 }
 
 show_output() {
-    sed 's/^/      out| /' "$out" | head -n 12
-    sed 's/^/      err| /' "$err" | head -n 12
+    sed 's/^/      out| /' "$out" | tail -n 12 | cut -c 1-240
+    sed 's/^/      err| /' "$err" | tail -n 12 | cut -c 1-240
 }
 
 expect_rc() {
@@ -80,6 +80,45 @@ use_fake() {
     export WARPLOOP_BACKEND_DIR
 }
 
+# A task "endless" with so many moves that no test sees its end (for the back end that pretends).
+endless_task() {
+    WARPLOOP_KERNELS=$work/kernels
+    dir=$WARPLOOP_KERNELS/endless
+    mkdir -p "$dir/c"
+    body='void endless_fwd(int N, const float *x, float *y)
+{
+    for (int i = 0; i < N; i++)
+        y[i] = 2 * x[i];
+}'
+    {
+        printf '#include "endless.h"\n\n%s\n' "$body"
+        for i in $(seq 200); do printf '#if M%d\nstatic int used%d;\n#endif\n' "$i" "$i"; done
+    } >"$dir/c/moves.c"
+    printf '#include "endless.h"\n\n%s\n' "$body" >"$dir/c/start.c"
+    printf '#include "endless.h"\n\n%s\n' "$body" |
+        sed 's/endless_fwd/endless_fwd_ref/; s/float \*y/double *y/' >"$dir/c/reference.c"
+    {
+        cat <<'TASK'
+{"schema": 1, "name": "endless", "title": "Twice", "summary": "For tests.",
+ "params": [{"name": "N", "kind": "dim"},
+  {"name": "x", "kind": "input", "type": "f32", "shape": ["N"]},
+  {"name": "y", "kind": "output", "type": "f32", "shape": ["N"], "soft": 1e-6, "hard": 1e-5}],
+ "flop": "N", "bytes": "8*N",
+ "shapes": {"scored": [{"name": "n1000", "dims": {"N": 1000}}], "check": [{"name": "n1", "dims": {"N": 1}}]},
+ "families": [{"name": "ordinary", "class": "ordinary", "fill": {"x": {"dist": "normal"}}}],
+ "backends": {"c": {"entry": "endless_fwd", "reference": "c/reference.c", "baseline": "c/start.c",
+  "start": "c/start.c", "moves": "c/moves.c", "headers": ["stddef.h"]}},
+ "moves": [
+TASK
+        for i in $(seq 200); do
+            [ "$i" = 1 ] || echo ,
+            printf '{"name": "m%d", "switch": "M%d", "title": "move %d", "why": "for tests", "gain": 1.1}' \
+                "$i" "$i" "$i"
+        done
+        echo '], "target": 2}'
+    } >"$dir/task.json"
+}
+
 # A value of the JSON in a file: json FILE PATH (tests/tool/json.c).
 json() {
     "${bin%/bin}/test/tool/json" "$2" <"$1" 2>/dev/null
@@ -109,6 +148,17 @@ start_bg() {
     bg=$!
     all_bg="$all_bg $bg"
 }
+
+# Its children, those named $2 if that is given.
+children() {
+    for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
+        case $(tr '\0' ' ' <"/proc/$child/cmdline" 2>/dev/null) in
+        *"${2:-}"*) echo "$child" ;;
+        esac
+    done
+}
+
+has_child() { [ -n "$(children "$@")" ]; }
 
 # The pid of the process that drives a run, 0 none.
 driver_of() {
@@ -150,6 +200,12 @@ clean_up() {
 }
 trap clean_up EXIT
 trap 'exit 130' INT TERM
+
+# What follows needs what just failed: end here.
+give_up() {
+    fail "$1"
+    finish
+}
 
 finish() {
     close_test

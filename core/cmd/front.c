@@ -309,7 +309,7 @@ enum exit_code front_drive(const struct front_opts *o)
         rc = drive_plain(&d, o->path, held);
         break;
     case UI_HEADLESS:
-        rc = drive_blind(&d, false);
+        rc = say_how_to_look(o->path, false, drive_blind(&d, false));
         break;
     }
     return rc;

@@ -1,5 +1,6 @@
 /* warploop run: make a run and drive it. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/cmd/front.h"
@@ -60,7 +61,14 @@ static enum exit_code run(const struct args *a)
     if (f.ui != UI_WORKBENCH) {
         probe_head(&b);
     }
+    if (f.ui == UI_HEADLESS) {
+        char *name = runs_name(path);
+        buf_addf(&b, "no screen; look at it: warploop attach %s; stop it: warploop stop %s\n", name,
+                 name);
+        free(name);
+    }
     cmd_print(&b);
+    fflush(stdout); /* the first lines have to be there while it runs */
     enum exit_code rc = front_drive(&f);
     free(path);
     return rc;
