@@ -2,6 +2,7 @@
 #     . tests/lib.sh           (from the tree's root; begins with a fresh $WARPLOOP_HOME)
 #     t "what must hold"; run_cmd ...; expect_rc 0; expect_out 'pattern'
 #     finish
+# TIMES=1 also prints how long each took.
 # Prints a line for each failed test and one closing line "NAME: N passed, N failed, N skipped".
 
 suite=$(basename "$0" .sh)
@@ -20,12 +21,13 @@ out=$work/out err=$work/err
 close_test() {
     [ -z "$name" ] && return
     if [ "$bad" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    [ -n "${TIMES:-}" ] && printf '  %3d s  %s\n' $(($(date +%s) - t_began)) "$name"
     name=''
 }
 
 t() {
     close_test
-    name=$1 bad=0
+    name=$1 bad=0 t_began=$(date +%s)
 }
 
 skip() {
@@ -92,7 +94,7 @@ endless_task() {
 }'
     {
         printf '#include "endless.h"\n\n%s\n' "$body"
-        for i in $(seq 200); do printf '#if M%d\nstatic int used%d;\n#endif\n' "$i" "$i"; done
+        for i in $(seq 60); do printf '#if M%d\nstatic int used%d;\n#endif\n' "$i" "$i"; done
     } >"$dir/c/moves.c"
     printf '#include "endless.h"\n\n%s\n' "$body" >"$dir/c/start.c"
     printf '#include "endless.h"\n\n%s\n' "$body" |
@@ -110,7 +112,7 @@ endless_task() {
   "start": "c/start.c", "moves": "c/moves.c", "headers": ["stddef.h"]}},
  "moves": [
 TASK
-        for i in $(seq 200); do
+        for i in $(seq 60); do
             [ "$i" = 1 ] || echo ,
             printf '{"name": "m%d", "switch": "M%d", "title": "move %d", "why": "for tests", "gain": 1.1}' \
                 "$i" "$i" "$i"
@@ -204,6 +206,7 @@ trap 'exit 130' INT TERM
 # What follows needs what just failed: end here.
 give_up() {
     fail "$1"
+    [ -f "$work/bg.err" ] && sed 's/^/      bg| /' "$work/bg.out" "$work/bg.err" | tail -n 12
     finish
 }
 

@@ -86,6 +86,16 @@ char *ask_author(void)
     return xasprintf("uid %u@%s", (unsigned)getuid(), host);
 }
 
+void put_paused(const struct run_view *v, struct buf *out)
+{
+    buf_addf(out, "%s is paused", v->name);
+    if (v->s->pause_cause && *v->s->pause_cause) {
+        buf_adds(out, " by ");
+        put_line(out, v->s->pause_cause, 200);
+    }
+    buf_addf(out, "; it goes on with: warploop resume %s\n", v->name);
+}
+
 bool ask_put(const struct run_view *v, const char *kind, const char *text, const char *what,
              struct error *e)
 {
@@ -103,6 +113,9 @@ bool ask_put(const struct run_view *v, const char *kind, const char *text, const
             put_line(&b, v->host, 60);
         }
         buf_adds(&b, ") reads it at its next safe point\n");
+        if (v->status == RUN_PAUSED && strcmp(kind, "resume") != 0) {
+            put_paused(v, &b);
+        }
     } else {
         buf_addf(&b, "%s: %s: kept; nobody drives this run now (", v->name, what);
         run_status_text(v, &b);

@@ -22,6 +22,9 @@ char *ask_author(void);
 bool ask_put(const struct run_view *v, const char *kind, const char *text, const char *what,
              struct error *e) WARN_UNUSED;
 
+/* The line that says that a run is paused, by whom, and how it goes on. */
+void put_paused(const struct run_view *v, struct buf *out);
+
 /* pause and stop: nothing to ask for when nobody drives the run (exit 1, nothing is written). */
 enum exit_code ask_driver(const char *run, const char *kind, const char *text, const char *what);
 

@@ -59,6 +59,7 @@ static enum exit_code wait_verdict(struct run_view *v, int64_t after, const stru
 {
     int64_t end = clock_mono_ns() + (int64_t)(seconds * 1e9);
     struct error e = {0};
+    bool said = false;
     while (clock_mono_ns() < end) {
         if (!run_view_poll(v, &e)) {
             return cmd_fail(&e);
@@ -77,6 +78,13 @@ static enum exit_code wait_verdict(struct run_view *v, int64_t after, const stru
                       "warploop resume %s",
                       v->name, v->name);
             return cmd_fail(&e);
+        }
+        if (v->status == RUN_PAUSED && !said) {
+            struct buf b = {0};
+            put_paused(v, &b);
+            fputs(buf_str(&b), stderr);
+            buf_free(&b);
+            said = true;
         }
         struct pollfd fd = {.fd = reader_fd(v->r), .events = POLLIN};
         poll(&fd, 1, 500);
