@@ -540,7 +540,7 @@ static void test_task_changed(void **state)
     char *prose = xasprintf("sed -i 's/A task small enough/A task that is small enough/' "
                             "%s/task.json",
                             dir);
-    char *measured = xasprintf("sed -i 's/\"T\": 256/\"T\": 128/' %s/task.json", dir);
+    char *measured = xasprintf("sed -i 's/\"T\": [0-9]*/\"T\": 16/' %s/task.json", dir);
     assert_int_equal(system(prose), 0);
     et_submit(path, "a", "", 1);
     assert_int_equal(et_run(path), ENGINE_ENDED);
