@@ -4,7 +4,6 @@
  * plays the people around it: it submits a known cheat through the inbox, kills the driver with -9
  * in mid-try and starts it again. Whatever is shown comes from the run's log. */
 #include <errno.h>
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -28,8 +27,12 @@
 
 #define CHEAT_FILE     "c/cheat_dropped_history.c"
 #define CHEAT_STRATEGY "demo-cheat"
-#define TICK_NS        200000000
-#define MID_TRY_NS     400000000 /* so long an evaluation has to be under way before it is killed */
+#define TICK_NS        100000000
+#define MID_TRY_NS     300000000 /* so long an evaluation has to be under way before it is killed */
+#define CLIMB_CALLS    4         /* tries before the cheat comes ... */
+#define CLIMB_SHARE    0.35      /* ... or this much of the time, on a slow machine */
+#define CHEAT_SHARE    0.7       /* so long its verdict is waited for before the kill */
+#define NO_TARGET      100       /* the demo ends with its time, however fast the kernel gets */
 #define LOOK_NS        6000000000 /* how long the workbench stays when the run has ended */
 
 enum scene { SCENE_CLIMB, SCENE_CHEAT, SCENE_WARN, SCENE_KILL, SCENE_FINISH, SCENE_OVER };
@@ -80,19 +83,30 @@ static bool bench_in_flight(const struct run_state *s)
     return false;
 }
 
+/* The share of the run's time that is spent. */
+static double spent(const struct run_state *s)
+{
+    const struct goal *g = state_goal(s);
+    double hours = (double)state_active_ns(s, clock_wall_ns()) / 3.6e12;
+    return g && g->hours > 0 ? hours / g->hours : 0;
+}
+
 /* What the script does next; each scene waits for what the log shows. */
 static enum scene play(const struct stage *st, const struct run_view *v, enum scene scene)
 {
     const struct version *cheat = find_cheat(v->s);
     switch (scene) {
     case SCENE_CLIMB:
-        if (v->s->ncalls_done < 4) {
+        if (v->s->incumbent < 0 || (v->s->ncalls_done < CLIMB_CALLS && spent(v->s) < CLIMB_SHARE)) {
             return scene;
         }
         tell(st, "demo: a known cheat is submitted now: a kernel that drops the history");
         return submit_cheat(st) ? SCENE_CHEAT : SCENE_WARN;
     case SCENE_CHEAT:
-        return cheat && cheat->verdict != VERDICT_NONE ? SCENE_WARN : scene;
+        if ((!cheat || cheat->verdict == VERDICT_NONE) && spent(v->s) < CHEAT_SHARE) {
+            return scene;
+        }
+        return SCENE_WARN;
     case SCENE_WARN:
         tell(st, "demo: the next evaluation is cut short by kill -9 of this process");
         return SCENE_KILL;
@@ -207,11 +221,14 @@ static enum exit_code curtain(const struct stage *st)
         free(rest);
     }
     if (cheat) {
-        buf_addf(&out, "\n---- the cheat\n");
-        plain_try(v.r, cheat, &out);
+        struct buf line = {0}; /* columns count from the line's start */
+        plain_try(v.r, cheat, &line);
+        buf_addf(&out, "\n---- the cheat\n%s", buf_str(&line));
+        buf_free(&line);
     }
-    buf_addf(&out, "\n---- %lld engines drove this run; nothing that was finished was done again\n",
-             (long long)v.s->engines);
+    buf_addf(&out,
+             "\n---- %lld engine%s drove this run; nothing that was finished was done again\n",
+             (long long)v.s->engines, v.s->engines == 1 ? "" : "s");
     plain_summary(&v, &out);
     buf_free(&diff);
     run_view_close(&v);
@@ -232,7 +249,7 @@ static bool make_run(const struct args *a, struct stage *st, char **path, char *
         .task = name,
         .agent = "tuner",
         .goal = "demo: as fast as two minutes allow",
-        .target = (double)NAN,
+        .target = NO_TARGET,
         .hours = args_real(a, "seconds", 105) / 3600,
         .seed = (uint64_t)args_whole(a, "seed", 0),
         .jail = "auto",

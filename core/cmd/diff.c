@@ -21,8 +21,10 @@ static void put_measured(const struct run_state *s, int64_t id, struct buf *out)
                  v->verdict == VERDICT_NONE ? "not tried yet" : verdict_name(v->verdict));
         put_speedup(out, v->speedup, v->lo, v->hi);
     }
-    buf_adds(out, "  ");
-    put_line(out, v->config ? v->config : "", 90);
+    if (id != 0) {
+        buf_adds(out, "  ");
+        put_line(out, v->config ? v->config : "", 90);
+    }
     buf_addc(out, '\n');
 }
 

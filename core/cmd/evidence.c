@@ -82,8 +82,8 @@ void evidence_shapes(const struct evidence *ev, struct buf *out)
         put_ns(out, ns);
         put_pad(out, 31);
         double spread = json_num(s, "ns_spread", NAN);
-        if (!isnan(spread) && ns > 0) {
-            buf_addf(out, "%.1f %%", spread / ns * 100);
+        if (!isnan(spread)) { /* a share of the time */
+            buf_addf(out, "%.1f %%", spread * 100);
         }
         put_pad(out, 40);
         put_ns(out, json_num(s, "baseline_ns", NAN));
@@ -104,6 +104,33 @@ void evidence_shapes(const struct evidence *ev, struct buf *out)
     }
 }
 
+/* Counters that could not be read: a line for each reason, with the names that it holds for. */
+static void put_absent(const cJSON *list, struct buf *out)
+{
+    for (const cJSON *c = list->child; c; c = c->next) {
+        const char *why = json_str(c, "absent", NULL);
+        const cJSON *d = list->child;
+        while (why && d != c && strcmp(json_str(d, "absent", ""), why) != 0) {
+            d = d->next;
+        }
+        if (!why || d != c) {
+            continue; /* measured, or said with an earlier one */
+        }
+        struct buf line = {0};
+        buf_adds(&line, "not measured: ");
+        for (; d; d = d->next) {
+            if (strcmp(json_str(d, "absent", ""), why) == 0) {
+                buf_addf(&line, "%s%s", d == c ? "" : ", ", json_str(d, "name", "?"));
+            }
+        }
+        buf_addf(&line, ": %s", why);
+        buf_adds(out, "  ");
+        put_line(out, buf_str(&line), 400);
+        buf_addc(out, '\n');
+        buf_free(&line);
+    }
+}
+
 void evidence_counters(const struct evidence *ev, struct buf *out)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(ev->result.root, "counters");
@@ -115,24 +142,22 @@ void evidence_counters(const struct evidence *ev, struct buf *out)
     const cJSON *c = NULL;
     cJSON_ArrayForEach(c, list)
     {
+        if (json_str(c, "absent", NULL)) {
+            continue;
+        }
         buf_adds(out, "  ");
         put_line(out, json_str(c, "name", "?"), 28);
         put_pad(out, 32);
-        const char *absent = json_str(c, "absent", NULL);
-        if (absent) {
-            buf_adds(out, "not measured: ");
-            put_line(out, absent, 80);
-        } else {
-            put_number(out, json_num(c, "value", NAN));
-            put_pad(out, 46);
-            put_number(out, json_num(c, "baseline", NAN));
-            put_pad(out, 60);
-            put_number(out, json_num(c, "incumbent", NAN));
-            put_pad(out, 74);
-            put_line(out, json_str(c, "unit", ""), 20);
-        }
+        put_number(out, json_num(c, "value", NAN));
+        put_pad(out, 46);
+        put_number(out, json_num(c, "baseline", NAN));
+        put_pad(out, 60);
+        put_number(out, json_num(c, "incumbent", NAN));
+        put_pad(out, 74);
+        put_line(out, json_str(c, "unit", ""), 20);
         buf_addc(out, '\n');
     }
+    put_absent(list, out);
 }
 
 static void put_fact(const cJSON *o, const char *key, const char *label, struct buf *out)
@@ -239,14 +264,7 @@ void evidence_compare(const struct evidence *a, const char *name_a, const struct
     cJSON_ArrayForEach(c, list)
     {
         const char *name = json_str(c, "name", "?");
-        const char *absent = json_str(c, "absent", NULL);
-        if (absent) {
-            buf_adds(out, "  ");
-            put_line(out, name, 28);
-            put_pad(out, 32);
-            buf_adds(out, "not measured: ");
-            put_line(out, absent, 80);
-            buf_addc(out, '\n');
+        if (json_str(c, "absent", NULL)) {
             continue;
         }
         double va = counter_value(counter_of(a, name), c, a_is_base ? "baseline" : NULL);
@@ -261,5 +279,8 @@ void evidence_compare(const struct evidence *a, const char *name_a, const struct
             compare_row(m->string, json_num(mix_a, m->string, NAN), m->valuedouble, "in the code",
                         out);
         }
+    }
+    if (list) {
+        put_absent(list, out);
     }
 }

@@ -76,8 +76,8 @@ expect_no '^FAILED' "$out"
 expect_out '^tiny: honest kernels pass and cheats fail: [0-9]+ as they should, 0 not$'
 
 t "task check finds a check that lets a cheat through: exit status 1"
-sed 's/"hard": 1e-5/"hard": 1/g; s/"soft": 1e-6/"soft": 0.9/g' "$root/kernels/tiny/task.json" \
-    >"$work/kernels/tiny/task.json"
+sed '/"name": "long-memory"/,/}}},/d; s/"hard": 1e-5/"hard": 0.3/g; s/"soft": 1e-6/"soft": 0.3/g' \
+    "$root/kernels/tiny/task.json" >"$work/kernels/tiny/task.json"
 LIMIT=300 run_cmd env WARPLOOP_KERNELS="$work/kernels" "$wl" task check tiny --combinations 0
 expect_rc 1
 expect_out '^FAILED +cheat'
