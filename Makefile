@@ -83,12 +83,13 @@ FAKE  := $(BUILD)/test/fake/warploop-build $(BUILD)/test/fake/warploop-bench
 CRASH := $(patsubst tests/crash/%.c,$(BUILD)/test/crash/%,$(wildcard tests/crash/*.c))
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/test/bench/%,$(wildcard tests/bench/*.c))
 TOOL  := $(patsubst tests/tool/%.c,$(BUILD)/test/tool/%,$(wildcard tests/tool/*.c))
-tests: $(FAKE) $(CRASH) $(BENCH) $(TOOL)
+GOLD  := $(patsubst tests/golden/%.c,$(BUILD)/test/golden/%,$(wildcard tests/golden/*.c))
+tests: $(FAKE) $(CRASH) $(BENCH) $(TOOL) $(GOLD)
 $(FAKE): $(BUILD)/obj/tests/fake/fakeback.o $(BASE_OBJ)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIB_JSON) -lcrypto -lm
-$(CRASH) $(BENCH) $(TOOL): $(BUILD)/test/%: $(BUILD)/obj/tests/%.o $(BUILD)/libtest.a
+$(CRASH) $(BENCH) $(TOOL) $(GOLD): $(BUILD)/test/%: $(BUILD)/obj/tests/%.o $(BUILD)/libtest.a
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< $(BUILD)/libtest.a $(LIB_CORE) $(LIB_JSON) $(LIB_TUI) \
@@ -134,6 +135,20 @@ ubsan:                          ## unit tests under the undefined-behaviour sani
 	@$(SUBMAKE) SANITIZE=undefined unit
 tsan:                           ## unit tests under the thread sanitizer
 	@$(SUBMAKE) SANITIZE=thread unit
+
+# ---------------------------------------------------------------- screens
+# A picture of a real run: make screenshots RUN=path/of/a.warp KEYS=keys-to-type
+SHOT_SIZE ?= 40 132
+.PHONY: golden-update screenshots
+golden-update: tests            ## show what changed in the golden screens and keep it
+	$(Q)$(BUILD)/test/golden/golden tests/golden --update
+screenshots:                    ## make screenshots/workbench.png (of the newest kda run, or RUN=FILE)
+	@sh tests/setup.sh pictures
+	@$(SUBMAKE) all $(BUILD)/test/golden/shot
+	$(Q)$(BUILD)/test/golden/shot $(SHOT_SIZE) $(BUILD)/workbench.svg '$(KEYS)' 500 \
+	    $(BUILD)/bin/warploop watch $(RUN) >$(BUILD)/workbench.txt
+	$(Q)rsvg-convert --zoom 1.25 -o screenshots/workbench.png $(BUILD)/workbench.svg
+	@echo screenshots/workbench.png
 
 # ---------------------------------------------------------------- checks
 SUITES := tests/tree.sh unit $(sort $(wildcard tests/cmd/*.sh tests/fault/*.sh)) \
