@@ -250,7 +250,7 @@ bool counters_run(struct evaluation *ev)
         return true;
     const struct ev_shape *s = &ev->r->shape[ev->timing.shape[0].shape];
     evaluation_progress(ev, "profile", 0, 1, s->name);
-    if (!device_lock_take(ev->machine->core, ev->wire, NULL, NULL, &lock, &e))
+    if (!device_lock_take(ev->machine, ev->wire, NULL, NULL, &lock, &e))
         return verdict_infra(ev, &e, "");
     bool ok = evaluation_arena(ev, s, ARENA_INPUTS, false, &inputs) &&
               evaluation_arena(ev, s, ARENA_OUTPUTS, false, &outputs) &&

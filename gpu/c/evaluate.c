@@ -415,7 +415,7 @@ bool evaluate_check(struct evaluation *ev)
     for (size_t f = 0; f < ev->r->nfamilies; f++)
         for (size_t s = 0; s < ev->r->nshapes; s++)
             of += ev->r->family[f].shapes[s];
-    if (!device_lock_take(ev->machine->core, ev->wire, waiting, ev, &lock, &e))
+    if (!device_lock_take(ev->machine, ev->wire, waiting, ev, &lock, &e))
         return verdict_infra(ev, &e, "");
     bool ok = checker_begin(&k, ev);
     /* Shape by shape, so that memory is mapped once each. */

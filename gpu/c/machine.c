@@ -19,6 +19,9 @@
 #include "core/base/mem.h"
 #include "gpu/c/executor.h"
 
+/* Of the supervisor, above its templates (1) and children (0). */
+#define URGENCY 2
+
 /* ---------------------------------------------------------------- names */
 
 /* The value of `key` in /proc/cpuinfo's first entry; "" if there is none. */
@@ -207,14 +210,18 @@ static void boot_id(char out[64])
     buf_free(&text);
 }
 
+static bool real_time(int priority)
+{
+    struct sched_param p = {.sched_priority = priority};
+    return sched_setscheduler(0, priority ? SCHED_FIFO : SCHED_OTHER, &p) == 0;
+}
+
 const char *machine_urge(int above)
 {
-    struct sched_param p = {.sched_priority = 1 + above};
     cpu_set_t set;
     CPU_ZERO(&set);
     /* Whoever has but one core shall still be able to type while a call runs. */
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1 &&
-        sched_setscheduler(0, SCHED_FIFO, &p) == 0)
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1 && real_time(1 + above))
         return "real-time";
     return setpriority(PRIO_PROCESS, 0, -20) == 0 ? "nice -20" : "normal";
 }
@@ -226,15 +233,24 @@ void machine_urge_less(void)
         sched_setparam(0, &p);
 }
 
-void machine_measure(struct machine *m)
+/* Move to the core; *before: where this process may run now. */
+static void settle(int core, cpu_set_t *before)
 {
     cpu_set_t set;
-    m->priority = machine_urge(2); /* before it is pinned */
+    CPU_ZERO(before);
     CPU_ZERO(&set);
-    if (m->core >= 0) {
-        CPU_SET(m->core, &set);
-        sched_setaffinity(0, sizeof set, &set);
-    }
+    sched_getaffinity(0, sizeof *before, before);
+    if (core < 0 || core >= CPU_SETSIZE)
+        return;
+    CPU_SET(core, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+void machine_measure(struct machine *m)
+{
+    cpu_set_t before;
+    m->priority = machine_urge(URGENCY); /* while it may still use all cores */
+    settle(m->core, &before);
     char boot[64], *dir = machine_folder(NULL), *path = NULL;
     boot_id(boot);
     if (dir && boot[0])
@@ -251,6 +267,8 @@ void machine_measure(struct machine *m)
     }
     free(path);
     free(dir);
+    real_time(0);
+    sched_setaffinity(0, sizeof before, &before);
 }
 
 /* ---------------------------------------------------------------- lock */
@@ -281,42 +299,70 @@ char *machine_folder(struct error *e)
     return NULL;
 }
 
-bool device_lock_take(int core, int cancel_fd, void (*waiting)(void *ctx), void *ctx,
+/* -1 with the error set. */
+static int open_lock(const char *dir, int core, const char *what, struct error *e)
+{
+    char *path = xasprintf("%s/warploop-core-%d.%s", dir, core, what);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        error_sys(e, "cannot open %s", path);
+    free(path);
+    return fd;
+}
+
+/* Poll for one lock; *told: `waiting` was called. */
+static bool lock_file(int fd, int cancel_fd, void (*waiting)(void *ctx), void *ctx, bool *told,
+                      struct error *e)
+{
+    for (;;) {
+        struct flock f = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        if (fcntl(fd, F_OFD_SETLK, &f) == 0)
+            return true;
+        if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+            return error_sys(e, "cannot lock the measuring core");
+        if (executor_hung_up(cancel_fd))
+            return error_set(e, ERR_CANCELLED, "cancelled while waiting for the core");
+        if (!*told && waiting)
+            waiting(ctx);
+        *told = true;
+        clock_sleep_ns(5000000);
+    }
+}
+
+bool device_lock_take(const struct machine *m, int cancel_fd, void (*waiting)(void *ctx), void *ctx,
                       struct device_lock *l, struct error *e)
 {
     l->fd = -1;
     char *dir = machine_folder(e);
     if (!dir)
         return false;
-    char *path = xasprintf("%s/warploop-core-%d.lock", dir, core);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    bool ok = fd >= 0 || error_sys(e, "cannot open %s", path);
-    for (bool told = false; ok; told = true) {
-        struct flock f = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-        if (fcntl(fd, F_OFD_SETLK, &f) == 0)
-            break;
-        if (errno != EAGAIN && errno != EACCES && errno != EINTR) {
-            ok = error_sys(e, "cannot lock %s", path);
-        } else if (executor_hung_up(cancel_fd)) {
-            ok = error_set(e, ERR_CANCELLED, "cancelled while waiting for the core");
-        } else {
-            if (!told && waiting)
-                waiting(ctx);
-            clock_sleep_ns(10000000);
-        }
-    }
-    free(path);
+    /* A turnstile: one waits at the lock itself, all others before it. */
+    int turn = open_lock(dir, m->core, "turn", e), fd = -1;
+    if (turn >= 0)
+        fd = open_lock(dir, m->core, "lock", e);
     free(dir);
-    if (ok)
+    bool told = false, ok = fd >= 0 && lock_file(turn, cancel_fd, waiting, ctx, &told, e) &&
+                            lock_file(fd, cancel_fd, waiting, ctx, &told, e);
+    if (turn >= 0)
+        close(turn);
+    if (ok) {
         l->fd = fd;
-    else if (fd >= 0)
+        settle(m->core, &l->elsewhere);
+        if (m->priority && strcmp(m->priority, "real-time") == 0)
+            real_time(1 + URGENCY);
+    } else if (fd >= 0) {
         close(fd);
+    }
     return ok;
 }
 
 void device_lock_release(struct device_lock *l)
 {
-    if (l->fd >= 0)
-        close(l->fd);
+    if (l->fd < 0)
+        return;
+    if (sched_getscheduler(0) == SCHED_FIFO)
+        real_time(0);
+    sched_setaffinity(0, sizeof l->elsewhere, &l->elsewhere);
+    close(l->fd);
     l->fd = -1;
 }

@@ -48,6 +48,7 @@ struct stage {
     size_t nsamples[TIMING_VERSIONS];
     double empty[EMPTY_CALLS];
     size_t nempty;
+    double least_ns;            /* the shortest empty call of all sets */
     float *kept[2][EV_BUFFERS]; /* the subject's outputs of both calls of a round */
     double *base[EV_BUFFERS];   /* the baseline's */
     int64_t reference_ns;       /* what a reference call took; 0: not known */
@@ -177,17 +178,18 @@ static int agreement(const struct call *c)
     return window > cpu + room;
 }
 
-static bool take_sample(struct stage *g, const struct call_site *at, double *window)
+/* One window, of a call or an empty call, taken again while something else had the core. */
+static bool take_window(struct stage *g, const struct call_site *at, bool empty, double *window)
 {
     struct evaluation *ev = g->ev;
     struct timing *t = &ev->timing;
     for (int attempt = 1;; attempt++) {
-        struct call c = {.empty = false};
+        struct call c = {.empty = empty};
         if (!evaluation_call(ev, &g->x[at->version], at, &g->outputs, &c))
             return false;
         *window = (double)c.window_ns;
         int agrees = agreement(&c);
-        if (agrees < 0 && at->version == evaluation_subject(ev))
+        if (agrees < 0 && !empty && at->version == evaluation_subject(ev))
             return verdict_set(ev, VERDICT_IMPLAUSIBLE, at,
                                "its process used %.3f ms of CPU time in a window of %.3f ms",
                                (double)c.cpu_ns / 1e6, (double)c.window_ns / 1e6);
@@ -195,7 +197,7 @@ static bool take_sample(struct stage *g, const struct call_site *at, double *win
             return true;
         if (attempt == TRIES || t->retried > PATIENCE + 2 * t->samples) {
             double gap = (double)(c.window_ns - c.cpu_ns);
-            t->disturbed++;
+            t->disturbed += !empty;
             t->disturbed_gap_ns = gap > t->disturbed_gap_ns ? gap : t->disturbed_gap_ns;
             return true;
         }
@@ -204,15 +206,21 @@ static bool take_sample(struct stage *g, const struct call_site *at, double *win
     }
 }
 
+static bool take_sample(struct stage *g, const struct call_site *at)
+{
+    g->ev->timing.samples++;
+    return take_window(g, at, false, &g->sample[at->version][g->nsamples[at->version]++]);
+}
+
 /* An empty call in the template of version v. */
 static bool take_empty(struct stage *g, enum version v, const struct call_site *site)
 {
     struct call_site at = *site;
-    struct call c = {.empty = true};
+    double *ns = &g->empty[g->nempty++];
     at.version = v;
-    if (!evaluation_call(g->ev, &g->x[v], &at, &g->outputs, &c))
+    if (!take_window(g, &at, true, ns))
         return false;
-    g->empty[g->nempty++] = (double)c.window_ns;
+    g->least_ns = fmin(g->least_ns, *ns);
     return true;
 }
 
@@ -357,14 +365,11 @@ static bool run_round(struct stage *g, const struct ev_family *f, const struct e
     struct call_site at = {.version = evaluation_subject(g->ev), .family = f, .shape = s};
     for (size_t k = 0; k < n; k++) {
         enum version v = g->plan.order[inside_out ? (k + n / 2) % n : k];
-        double window;
         at.version = v;
         if ((k == 0 || k == n / 2) && !take_empty(g, v, &at))
             return false;
-        if (!take_sample(g, &at, &window))
+        if (!take_sample(g, &at))
             return false;
-        g->ev->timing.samples++;
-        g->sample[v][g->nsamples[v]++] = window;
         if (g->plan.check)
             keep_outputs(g, v, seen[v]);
         seen[v]++;
@@ -409,8 +414,10 @@ static bool screened(struct stage *g)
 static bool plausible(struct stage *g, const struct call_site *at)
 {
     struct evaluation *ev = g->ev;
-    /* What cannot be resolved may be added: it must not make a short call look impossible. */
-    double ns = fmax(net_ns(g, evaluation_subject(ev)), 0) +
+    enum version v = evaluation_subject(ev);
+    /* At its longest: neither slow empty calls nor what cannot be resolved may make a short call
+     * look impossible. */
+    double ns = fmax(timing_low_mean(g->sample[v], g->nsamples[v]) - g->least_ns, 0) +
                 resolution(empty_ns(g), empty_spread(g)),
            gflops = at->shape->flop / ns;
     if (ev->machine->peak_gflops <= 0 || gflops <= 1.1 * ev->machine->peak_gflops)
@@ -512,7 +519,7 @@ static bool run_set(struct stage *g)
     struct timing *t = &ev->timing;
     struct device_lock lock;
     struct error e;
-    if (!device_lock_take(ev->machine->core, ev->wire, waiting, ev, &lock, &e))
+    if (!device_lock_take(ev->machine, ev->wire, waiting, ev, &lock, &e))
         return verdict_infra(ev, &e, "");
     bool ok = true;
     for (size_t k = 0; ok && k < g->plan.n; k++) {
@@ -544,7 +551,7 @@ static void take_shapes(struct evaluation *ev)
 
 static bool run_sets(struct evaluation *ev, const struct plan *plan)
 {
-    struct stage g = {.ev = ev, .plan = *plan};
+    struct stage g = {.ev = ev, .plan = *plan, .least_ns = (double)INFINITY};
     struct timing *t = &ev->timing;
     bool has_incumbent = false;
     g.inputs.fd = g.outputs.fd = g.wide.fd = -1;

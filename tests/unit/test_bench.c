@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -224,13 +225,12 @@ static void test_slow_is_screened(void **state)
 {
     (void)state;
     struct benchtest_options o = {TIMED};
-    int64_t begin = clock_mono_ns();
     cJSON *r = evaluate_flags("-DWORK=120", "-DWORK=30", "-DWORK=60", &o);
     expect(r, "screened", "clearly slower");
     assert_false(json_bool(r, "record", true));
     assert_true(json_num(r, "gain", 1) < 0.6);
     assert_null(cJSON_GetObjectItem(r, "gain_lo"));
-    assert_true(clock_mono_ns() - begin < 5000000000);
+    assert_true(json_num(r, "sets", 0) == 1);
     cJSON_Delete(r);
     /* The first version of all is no worse than nothing: it is measured, however slow. */
     r = evaluate_flags("-DWORK=120", NULL, "-DWORK=60", &o);
@@ -392,9 +392,13 @@ static void test_cancel(void **state)
         wire_msg_free(&m);
         assert_int_equal(wire_read(&reader, true, &reply, &e), WIRE_MSG);
         wire_msg_free(&reply);
-        clock_sleep_ns(100000000);
-        size_t n = family_of(p.pid, pids, ARRAY_LEN(pids));
-        assert_true(n >= 4); /* itself, the nursery, a template, a call at least */
+        size_t n = 0;
+        for (int i = 0, same = 0; i < 3000 && same < 20; i++) {
+            clock_sleep_ns(10000000);
+            n = family_of(p.pid, pids, ARRAY_LEN(pids));
+            same = n >= 6 ? same + 1 : 0; /* itself, the nursery, three templates, the call */
+        }
+        assert_true(n >= 6);
         int64_t begin = clock_mono_ns();
         if (how == 0) {
             close(p.wire);
@@ -407,6 +411,33 @@ static void test_cancel(void **state)
         assert_true(clock_mono_ns() - begin < 200000000);
         assert_gone_soon(pids, n);
     }
+}
+
+/* Two that want the core all the time get it by turns. */
+static void test_lock_is_fair(void **state)
+{
+    (void)state;
+    int mine = 0, theirs = 0, link[2];
+    assert_int_equal(pipe(link), 0);
+    pid_t pid = fork();
+    int64_t stop = clock_mono_ns() + 400000000;
+    while (clock_mono_ns() < stop) {
+        struct device_lock lock;
+        struct error e;
+        if (!device_lock_take(&machine, -1, NULL, NULL, &lock, &e))
+            break;
+        clock_sleep_ns(2000000);
+        device_lock_release(&lock);
+        mine++;
+    }
+    if (pid == 0)
+        _exit(write(link[1], &mine, sizeof mine) != (ssize_t)sizeof mine);
+    assert_int_equal(read(link[0], &theirs, sizeof theirs), sizeof theirs);
+    waitpid(pid, NULL, 0);
+    close(link[0]);
+    close(link[1]);
+    assert_true(mine > 3 && theirs > 3);
+    assert_true(mine < 3 * theirs && theirs < 3 * mine);
 }
 
 static int begin(void **state)
@@ -443,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_below_the_resolution),
         cmocka_unit_test(test_above_the_peak_is_implausible),
         cmocka_unit_test(test_baseline_alone),
+        cmocka_unit_test(test_lock_is_fair),
         cmocka_unit_test(test_serves),
         cmocka_unit_test(test_cancel),
     };
