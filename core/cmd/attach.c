@@ -1,34 +1,49 @@
 /* warploop attach and warploop watch: look at a run; attach may also steer it. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/cmd/front.h"
 #include "core/cmd/view.h"
+#include "core/log/log.h"
+#include "core/log/runs.h"
 
-static enum exit_code follow(const struct args *a, bool read_only)
+/* Nobody drives it: attaching would be no more than watching, so that is what is said. */
+static enum exit_code refuse(const char *path)
 {
     struct error e = {0};
     struct run_view v;
-    if (!run_view_open(args_pos(a, 0), &v, &e)) {
+    struct buf b = {0};
+    if (!run_view_path(path, &v, &e)) {
         return cmd_fail(&e);
     }
-    if (!v.pid && !read_only) {
-        struct buf b = {0};
-        buf_addf(&b, "warploop: %s: nobody drives this run (", v.name);
-        run_status_text(&v, &b);
-        buf_addf(&b, "). Go on with it: warploop resume %s; only look: warploop watch %s\n", v.name,
-                 v.name);
-        fputs(buf_str(&b), stderr);
-        buf_free(&b);
-        run_view_close(&v);
-        return EXIT_NOT_SO;
-    }
-    char *path = strdup(v.path);
+    buf_addf(&b, "warploop: %s: nobody drives this run (", v.name);
+    run_status_text(&v, &b);
+    buf_addf(&b, "). Go on with it: warploop resume %s; only look: warploop watch %s\n", v.name,
+             v.name);
+    fputs(buf_str(&b), stderr);
+    buf_free(&b);
     run_view_close(&v);
-    struct front_opts f = {.path = path};
-    front_face(a, false, &f);
-    enum exit_code rc = front_follow(&f, read_only);
+    return EXIT_NOT_SO;
+}
+
+/* The run is not read here: a long one takes a moment, and the workbench reads it anyway. */
+static enum exit_code follow(const struct args *a, bool read_only)
+{
+    struct error e = {0};
+    char *path = NULL;
+    char host[128];
+    int64_t pid = 0;
+    if (!runs_find(args_pos(a, 0), &path, &e)) {
+        return cmd_fail(&e);
+    }
+    enum exit_code rc;
+    if (!read_only && !log_driver(path, &pid, host, sizeof host)) {
+        rc = refuse(path);
+    } else {
+        struct front_opts f = {.path = path};
+        front_face(a, false, &f);
+        rc = front_follow(&f, read_only);
+    }
     free(path);
     return rc;
 }

@@ -46,7 +46,13 @@ void front_face(const struct args *a, bool headless, struct front_opts *o)
 static void *engine_thread(void *ctx)
 {
     struct driver *d = ctx;
-    struct engine_opts eo = {.stop_fd = d->stop[0], .wake_fd = d->wake, .jail = d->o->jail};
+    struct engine_opts eo = {
+        .stop_fd = d->stop[0],
+        /* without a screen nobody is woken, and the engine may say on standard error that it waits
+         */
+        .wake_fd = d->o->ui == UI_HEADLESS ? -1 : d->wake,
+        .jail = d->o->jail,
+    };
     d->result = engine_run(d->o->path, &eo, &d->error);
     uint64_t one = 1;
     (void)!write(d->done, &one, sizeof one);
@@ -315,6 +321,15 @@ enum exit_code front_drive(const struct front_opts *o)
     return rc;
 }
 
+/* The run goes on or rests as before; it is not read again for a last line. */
+static void say_left(const char *path, bool read_only)
+{
+    char *name = runs_name(path);
+    printf("%s: left; look again: warploop %s %s (or show, log, diff)\n", name,
+           read_only ? "watch" : "attach", name);
+    free(name);
+}
+
 enum exit_code front_follow(const struct front_opts *o, bool read_only)
 {
     struct error e = {0};
@@ -323,7 +338,7 @@ enum exit_code front_follow(const struct front_opts *o, bool read_only)
         enum workbench_result r = workbench_run(&w, &e);
         if (r != WORKBENCH_FAILED) {
             if (r != WORKBENCH_HUNG_UP) {
-                say_how_to_look(o->path, false, EXIT_DONE);
+                say_left(o->path, read_only);
             }
             return r == WORKBENCH_TERMINATED ? EXIT_INTERRUPTED : EXIT_DONE;
         }
