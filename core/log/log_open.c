@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -121,7 +122,29 @@ bool log_move_into_place(const char *tmp, const char *path, struct error *e)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* WAL needs memory that all readers share, which a file system of the network does not give. */
+/* Whether a file beside the run can be mapped by several processes; true when none can be made. */
+static bool mapping_works(const char *path)
+{
+    char *probe = xasprintf("%s.%lld-shm", path, (long long)getpid());
+    int fd = open(probe, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    bool works = true;
+    if (fd >= 0) {
+        void *at = MAP_FAILED;
+        if (ftruncate(fd, 4096) == 0) {
+            at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+            works = at != MAP_FAILED;
+        }
+        if (at != MAP_FAILED)
+            munmap(at, 4096);
+        unlink(probe);
+        close(fd);
+    }
+    free(probe);
+    return works;
+}
+
+/* WAL needs memory that all readers share. A file system of the network may map files and yet not
+ * share them between hosts; others cannot map them at all. */
 static bool shared_memory_works(const char *path)
 {
     static const long remote[] = {
@@ -137,7 +160,7 @@ static bool shared_memory_works(const char *path)
     for (size_t i = 0; i < ARRAY_LEN(remote); i++)
         if ((unsigned)s.f_type == (unsigned)remote[i])
             return false;
-    return true;
+    return mapping_works(path);
 }
 
 static bool pragma(sqlite3 *db, const char *sql, struct buf *out)
@@ -305,8 +328,14 @@ static bool open_checked(struct log *log, struct error *e)
     int rc = readable ? SQLITE_OK : sqlite3_extended_errcode(log->db);
     bool no_memory = (rc & 0xff) == SQLITE_CANTOPEN || rc == SQLITE_IOERR_SHMMAP ||
                      rc == SQLITE_IOERR_SHMOPEN || rc == SQLITE_IOERR_SHMLOCK;
-    if (no_memory && !log->readonly && !sqlite3_db_readonly(log->db, "main"))
+    if (no_memory && !log->readonly && !sqlite3_db_readonly(log->db, "main")) {
+        /* A connection that has missed the memory once asks for it for ever. */
+        sqlite3_close(log->db);
+        log->db = NULL;
+        if (!connect_db(log, false, e))
+            return false;
         leave_wal(log);
+    }
     if (no_memory && complete) {
         sqlite3_close(log->db);
         log->db = NULL;
