@@ -99,6 +99,7 @@ static int serve(struct bench *b, int wire)
 static bool read_request(const char *path, struct wire_msg *m, struct error *e)
 {
     struct wire_reader reader = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    *m = (struct wire_msg){.head = NULL};
     if (reader.fd < 0)
         return error_sys(e, "cannot open %s", path);
     enum wire_status s = wire_read(&reader, true, m, e);
@@ -219,8 +220,8 @@ int main(int argc, char **argv)
         return 1;
     } else if (argc == 3 && strcmp(argv[1], "--once") == 0) {
         rc = once(&b, argv[2]);
-    } else if (argc == 4 && strcmp(argv[1], "--null") == 0 && atol(argv[2]) > 0) {
-        rc = null_tries(&b, atol(argv[2]), argv[3]);
+    } else if (argc == 4 && strcmp(argv[1], "--null") == 0 && strtol(argv[2], NULL, 10) > 0) {
+        rc = null_tries(&b, strtol(argv[2], NULL, 10), argv[3]);
     } else if (argc == 1 && fcntl(3, F_GETFD) >= 0) {
         fcntl(3, F_SETFD, FD_CLOEXEC);
         rc = serve(&b, 3);

@@ -217,6 +217,8 @@ static bool profile_all(struct evaluation *ev, const struct ev_shape *s, struct 
                         struct arena *outputs)
 {
     struct profile p[3], empty;
+    memset(p, 0, sizeof p);
+    memset(&empty, 0, sizeof empty);
     bool have[3] = {false, false, false};
     const struct ev_family *f = &ev->r->family[s->family];
     evaluation_fill(ev, f, s, inputs);

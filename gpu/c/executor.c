@@ -363,7 +363,7 @@ static bool supervise(struct executor *x, struct call *c, pid_t pid, struct erro
     if (!ok)
         return false;
     struct template_request q = {.op = TEMPLATE_REAP};
-    struct template_reply r;
+    struct template_reply r = {.kind = 0};
     if (!channel_send(x->channel, &q, sizeof q, NULL, 0))
         return error_sys(e, "the executor is gone");
     if (!await(x, TEMPLATE_DONE, &r, NULL, e))

@@ -295,6 +295,8 @@ static void make_lower_bound(const struct fill *f, struct rng *g, const struct e
     static const struct fill plain = {.dist = FILL_NORMAL, .std = 1, .scale = 1};
     size_t n = extent_count(x), last = x->rank > 0 ? x->n[x->rank - 1] : 1,
            heads = x->rank > 1 ? x->n[x->rank - 2] : 1;
+    if (n == 0 || last == 0 || heads == 0)
+        return;
     float *a = xcalloc(heads, sizeof *a), *bias = xcalloc(heads * last, sizeof *bias);
     for (size_t i = 0; i < heads; i++)
         a[i] = expf((float)(f->a_log[0] + (f->a_log[1] - f->a_log[0]) * rng_unit(g)));

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,11 +189,11 @@ static double measure_peak(const char **how)
 static bool peak_kept(const char *path, const char *boot, struct machine *m)
 {
     struct buf text = {0};
-    char id[64] = "", how[32] = "";
-    double gflops = 0;
+    char id[64] = "", number[32] = "", how[32] = "";
     bool ok = fs_read(path, 4096, &text, NULL) &&
-              sscanf(buf_str(&text), "%63s %lf %31[^\n]", id, &gflops, how) == 3 &&
-              strcmp(id, boot) == 0 && gflops > 0;
+              sscanf(buf_str(&text), "%63s %31s %31[^\n]", id, number, how) == 3;
+    double gflops = strtod(number, NULL);
+    ok = ok && strcmp(id, boot) == 0 && gflops > 0 && isfinite(gflops);
     buf_free(&text);
     if (ok) {
         m->peak_gflops = gflops;

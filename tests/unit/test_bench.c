@@ -418,13 +418,15 @@ static void test_lock_is_fair(void **state)
 {
     (void)state;
     int mine = 0, theirs = 0, link[2];
+    struct machine nowhere = machine; /* a lock of its own: real runs may hold that of the core */
+    nowhere.core = -1;
     assert_int_equal(pipe(link), 0);
     pid_t pid = fork();
     int64_t stop = clock_mono_ns() + 400000000;
     while (clock_mono_ns() < stop) {
         struct device_lock lock;
         struct error e;
-        if (!device_lock_take(&machine, -1, NULL, NULL, &lock, &e))
+        if (!device_lock_take(&nowhere, -1, NULL, NULL, &lock, &e))
             break;
         clock_sleep_ns(2000000);
         device_lock_release(&lock);
