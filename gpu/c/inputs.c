@@ -297,6 +297,7 @@ static void make_lower_bound(const struct fill *f, struct rng *g, const struct e
            heads = x->rank > 1 ? x->n[x->rank - 2] : 1;
     if (n == 0 || last == 0 || heads == 0)
         return;
+    size_t rows = n / last, h = 0;
     float *a = xcalloc(heads, sizeof *a), *bias = xcalloc(heads * last, sizeof *bias);
     for (size_t i = 0; i < heads; i++)
         a[i] = expf((float)(f->a_log[0] + (f->a_log[1] - f->a_log[0]) * rng_unit(g)));
@@ -304,12 +305,12 @@ static void make_lower_bound(const struct fill *f, struct rng *g, const struct e
         bias[i] = (float)(f->bias[0] + (f->bias[1] - f->bias[0]) * rng_unit(g));
     fill_make(f->raw ? f->raw : &plain, rng_next(g), x, out);
     float lb = (float)f->lb;
-    for (size_t row = 0; row < n / last; row++) {
-        size_t h = row % heads;
+    for (size_t row = 0; row < rows; row++) {
         for (size_t j = 0; j < last; j++) {
             float *p = &out[row * last + j];
             *p = lb * sigmoid(a[h] * (*p + bias[h * last + j]));
         }
+        h = h + 1 < heads ? h + 1 : 0;
     }
     free(a);
     free(bias);
