@@ -322,9 +322,9 @@ static bool unknown_task(const char *name, struct error *e)
         buf_addf(&list, "%s%s", i ? ", " : "", names[i]);
     const char *near = name_nearest(name, (const char *const *)names, n);
     error_set(e, ERR_NOTFOUND,
-              "there is no task \"%.80s\"%s%s%s; there are: %s (or give the path of "
+              "there is no task \"%.80s\"%s%s%s there are: %s (or give the path of "
               "a folder that holds a task.json)",
-              name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "",
+              name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : ";",
               n ? buf_str(&list) : "none");
     buf_free(&list);
     task_names_free(names, n);
