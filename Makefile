@@ -160,7 +160,7 @@ unit: tests                     ## build and run the unit tests
 format:                         ## format every C file
 	clang-format -i $$(git ls-files '*.c' '*.h' | grep -v '^kernels/\|^tests/fixtures/')
 tidy:                           ## clang-tidy over every C file
-	@git ls-files 'core/*.c' 'gpu/*.c' 'tui/*.c' | xargs -P 2 -n 4 clang-tidy --quiet -- -std=c11 $(CPPFLAGS)
+	@git ls-files 'core/*.c' 'gpu/*.c' 'tui/*.c' | xargs -P 2 -n 4 sh -c 'clang-tidy --quiet "$$@" -- -std=c11 $(CPPFLAGS)' tidy
 clean:                          ## remove everything made
 	rm -rf build build-*
 help:                           ## this list

@@ -75,26 +75,26 @@ void evidence_shapes(const struct evidence *ev, struct buf *out)
     const cJSON *s = NULL;
     cJSON_ArrayForEach(s, shapes)
     {
-        double ns = json_num(s, "ns", NAN);
+        double ns = json_num(s, "ns", NO_REAL);
         buf_adds(out, "  ");
         put_line(out, json_str(s, "name", "?"), 15);
         put_pad(out, 19);
         put_ns(out, ns);
         put_pad(out, 31);
-        double spread = json_num(s, "ns_spread", NAN);
+        double spread = json_num(s, "ns_spread", NO_REAL);
         if (!isnan(spread)) { /* a share of the time */
             buf_addf(out, "%.1f %%", spread * 100);
         }
         put_pad(out, 40);
-        put_ns(out, json_num(s, "baseline_ns", NAN));
+        put_ns(out, json_num(s, "baseline_ns", NO_REAL));
         put_pad(out, 52);
-        put_speedup(out, json_num(s, "speedup", NAN), NAN, NAN);
+        put_speedup(out, json_num(s, "speedup", NO_REAL), NO_REAL, NO_REAL);
         put_pad(out, 61);
-        put_change(out, json_num(s, "gain", NAN));
+        put_change(out, json_num(s, "gain", NO_REAL));
         put_pad(out, 71);
-        put_number(out, json_num(s, "gflops", NAN));
+        put_number(out, json_num(s, "gflops", NO_REAL));
         put_pad(out, 80);
-        double share = json_num(s, "peak_share", NAN);
+        double share = json_num(s, "peak_share", NO_REAL);
         if (isnan(share)) {
             buf_addc(out, '-');
         } else {
@@ -148,11 +148,11 @@ void evidence_counters(const struct evidence *ev, struct buf *out)
         buf_adds(out, "  ");
         put_line(out, json_str(c, "name", "?"), 28);
         put_pad(out, 32);
-        put_number(out, json_num(c, "value", NAN));
+        put_number(out, json_num(c, "value", NO_REAL));
         put_pad(out, 46);
-        put_number(out, json_num(c, "baseline", NAN));
+        put_number(out, json_num(c, "baseline", NO_REAL));
         put_pad(out, 60);
-        put_number(out, json_num(c, "incumbent", NAN));
+        put_number(out, json_num(c, "incumbent", NO_REAL));
         put_pad(out, 74);
         put_line(out, json_str(c, "unit", ""), 20);
         buf_addc(out, '\n');
@@ -234,7 +234,7 @@ static void compare_row(const char *name, double a, double b, const char *unit, 
     put_pad(out, 48);
     put_number(out, b);
     put_pad(out, 64);
-    put_change(out, a > 0 ? b / a : (double)NAN);
+    put_change(out, a > 0 ? b / a : (double)NO_REAL);
     put_pad(out, 76);
     put_line(out, unit, 20);
     buf_addc(out, '\n');
@@ -244,8 +244,8 @@ static void compare_row(const char *name, double a, double b, const char *unit, 
  * others then. */
 static double counter_value(const cJSON *own, const cJSON *other, const char *key)
 {
-    double v = json_num(own, "value", NAN);
-    return isnan(v) && key ? json_num(other, key, NAN) : v;
+    double v = json_num(own, "value", NO_REAL);
+    return isnan(v) && key ? json_num(other, key, NO_REAL) : v;
 }
 
 void evidence_compare(const struct evidence *a, const char *name_a, const struct evidence *b,
@@ -268,7 +268,7 @@ void evidence_compare(const struct evidence *a, const char *name_a, const struct
             continue;
         }
         double va = counter_value(counter_of(a, name), c, a_is_base ? "baseline" : NULL);
-        compare_row(name, va, json_num(c, "value", NAN), json_str(c, "unit", ""), out);
+        compare_row(name, va, json_num(c, "value", NO_REAL), json_str(c, "unit", ""), out);
     }
     const cJSON *mix = cJSON_GetObjectItemCaseSensitive(b->build.root, "mix");
     const cJSON *mix_a = cJSON_GetObjectItemCaseSensitive(a->build.root, "mix");
@@ -276,7 +276,7 @@ void evidence_compare(const struct evidence *a, const char *name_a, const struct
     cJSON_ArrayForEach(m, mix)
     {
         if (cJSON_IsNumber(m) && m->string) {
-            compare_row(m->string, json_num(mix_a, m->string, NAN), m->valuedouble, "in the code",
+            compare_row(m->string, json_num(mix_a, m->string, NO_REAL), m->valuedouble, "in the code",
                         out);
         }
     }

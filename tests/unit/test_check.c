@@ -47,11 +47,8 @@ static void test_ratio(void **state)
     NEAR(r.whole, 0, 0);
     NEAR(r.block, 0, 0);
     assert_true(r.finite && r.reference_finite);
-    double ss = 0;
-    for (size_t i = 0; i < COUNT; i++) {
-        ss += ref[i] * ref[i];
+    for (size_t i = 0; i < COUNT; i++)
         x[i] = (float)(ref[i] * 1.5);
-    }
     check_ratios(&o, &shape, ref, x, &r);
     NEAR(r.whole, 0.5, 1e-6);
     NEAR(r.block, 0.5, 1e-6);
