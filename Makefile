@@ -130,10 +130,13 @@ torture:                        ## the long forms: more kills, more random cases
 	@$(SUBMAKE) tests
 	@UNIT_TESTS='$(TESTS)' WARPLOOP_BIN=$(CURDIR)/$(BUILD)/bin TORTURE=1 sh tests/run-all.sh $(SUITES)
 asan:                           ## unit tests under the address and undefined-behaviour sanitizers
+	@sh tests/setup.sh test
 	@$(SUBMAKE) SANITIZE=address,undefined unit
 ubsan:                          ## unit tests under the undefined-behaviour sanitizer
+	@sh tests/setup.sh test
 	@$(SUBMAKE) SANITIZE=undefined unit
 tsan:                           ## unit tests under the thread sanitizer
+	@sh tests/setup.sh test
 	@$(SUBMAKE) SANITIZE=thread unit
 
 # ---------------------------------------------------------------- screens
@@ -158,8 +161,10 @@ SUITES := tests/tree.sh unit $(sort $(wildcard tests/cmd/*.sh tests/fault/*.sh))
 unit: tests                     ## build and run the unit tests
 	$(Q)WARPLOOP_BIN=$(CURDIR)/$(BUILD)/bin sh tests/run-unit.sh $(TESTS)
 format:                         ## format every C file
+	@sh tests/setup.sh tools
 	clang-format -i $$(git ls-files '*.c' '*.h' | grep -v '^kernels/\|^tests/fixtures/')
 tidy:                           ## clang-tidy over every C file
+	@sh tests/setup.sh tools
 	@git ls-files 'core/*.c' 'gpu/*.c' 'tui/*.c' | xargs -P 2 -n 4 sh -c 'clang-tidy --quiet "$$@" -- -std=c11 $(CPPFLAGS)' tidy
 clean:                          ## remove everything made
 	rm -rf build build-*

@@ -40,7 +40,7 @@ struct bench {
     bool message_bad;
     char confirm_kind[16], confirm_text[24]; /* what `y` sends */
 
-    int searching; /* direction of a search that is not done, 0: none */
+    int searching;    /* direction of a search that is not done, 0: none */
     int64_t pause_at; /* monotonic ns at which the pause is sent, 0: none is wanted */
     int64_t data_at;  /* when news are read, 0: none are known */
     int64_t tick_at;  /* next look at the clock and the driver, 0: none */

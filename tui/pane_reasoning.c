@@ -17,6 +17,7 @@
 #define MAX_ITEM    4000     /* bytes of one line that are shown */
 #define SEARCH_TIME 20000000 /* ns a search may take at once */
 #define INDENT      4
+#define SAID_LINES  6 /* a try's hypothesis is not repeated when it was said so few lines ago */
 
 struct item {
     int64_t seq; /* 0: empty */
@@ -58,8 +59,23 @@ static void destroy(void *self)
 
 /* ------------------------------------------------------------------------- making a line */
 
-/* The hypothesis that a version was made with, from its event's body. */
-static void add_hypothesis(struct reasoning *p, const struct version *v, struct buf *out)
+/* Whether the agent has said just that within the last lines before line i. */
+static bool said_before(struct reasoning *p, size_t i, const char *why)
+{
+    bool said = false;
+    for (size_t k = 1; k <= SAID_LINES && k <= i && !said; k++) {
+        struct event ev;
+        if (!reader_event(p->m->reader, p->m->s->says[i - k], &ev, NULL))
+            return false;
+        said = ev.kind == EV_SAY && strcmp(ev.text, why) == 0;
+        event_free_texts(&ev);
+    }
+    return said;
+}
+
+/* The hypothesis that a version was made with, from its event's body, unless it has just been
+ * said. */
+static void add_hypothesis(struct reasoning *p, const struct version *v, size_t i, struct buf *out)
 {
     struct event ev;
     struct json_doc doc;
@@ -67,7 +83,7 @@ static void add_hypothesis(struct reasoning *p, const struct version *v, struct 
         return;
     if (*ev.body && json_parse(&doc, "", ev.body, strlen(ev.body), NULL)) {
         const char *why = json_str(doc.root, "hypothesis", "");
-        if (*why)
+        if (*why && !said_before(p, i, why))
             buf_addf(out, " | %s", why);
         json_free(&doc);
     }
@@ -76,7 +92,7 @@ static void add_hypothesis(struct reasoning *p, const struct version *v, struct 
 
 /* "v7 chunkwise: predicted +50.0 %, measured +48.2 % on v5, 1.84x (1.82..1.86) | why" */
 static void describe_try(struct reasoning *p, const struct event *ev, const struct version *v,
-                         struct item *it)
+                         size_t i, struct item *it)
 {
     struct buf *out = &it->text;
     char s[40];
@@ -95,7 +111,7 @@ static void describe_try(struct reasoning *p, const struct event *ev, const stru
         buf_addf(out, " %s", put_speedup_text(ev->x, ev->lo, ev->hi, s));
     if (*ev->text && ev->code != VERDICT_OK)
         buf_addf(out, ": %s", ev->text);
-    add_hypothesis(p, v, out);
+    add_hypothesis(p, v, i, out);
 }
 
 static void add_steer_state(const struct reasoning *p, const struct event *ev, struct buf *out)
@@ -124,11 +140,11 @@ static enum style_role role_of(const struct event *ev)
     }
 }
 
-static void describe(struct reasoning *p, const struct event *ev, struct item *it)
+static void describe(struct reasoning *p, const struct event *ev, size_t i, struct item *it)
 {
     const struct version *v = ev->kind == EV_TRY ? state_version(p->m->s, ev->id) : NULL;
     if (v) {
-        describe_try(p, ev, v, it);
+        describe_try(p, ev, v, i, it);
         return;
     }
     it->role = role_of(ev);
@@ -149,7 +165,7 @@ static const struct item *item_at(struct reasoning *p, size_t i)
     it->seq = seq;
     it->role = ROLE_ERROR;
     if (reader_event(p->m->reader, seq, &ev, &e)) {
-        describe(p, &ev, it);
+        describe(p, &ev, i, it);
         event_free_texts(&ev);
     } else {
         buf_adds(&it->text, e.msg);

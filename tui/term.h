@@ -47,7 +47,8 @@ bool term_has_colour(const struct term *t);
 /* "xterm-256color (for unknown TERM foo)": what is being driven. */
 const char *term_name(const struct term *t);
 
-/* After SIGWINCH or when unsure: ask for the size; true when it changed (the next push repaints). */
+/* After SIGWINCH or when unsure: ask for the size; true when it changed (the next push repaints).
+ */
 bool term_check_size(struct term *t);
 
 void term_set_theme(struct term *t, const struct theme *theme);
@@ -59,7 +60,8 @@ void term_push(struct term *t, const struct grid *g);
 void term_redraw(struct term *t);
 
 /* The next key that has arrived, without waiting: K_NONE when there is none (call it until then
- * before polling: some may have been read already). K_RESIZE once for any number of changes; K_PASTE when a paste is complete (term_pasted); K_HANGUP at the end. */
+ * before polling: some may have been read already). K_RESIZE once for any number of changes;
+ * K_PASTE when a paste is complete (term_pasted); K_HANGUP at the end. */
 uint32_t term_key(struct term *t);
 /* The pasted text: UTF-8, new lines as \n, other controls removed, at most 1 MiB. Until the next
  * term_key. */

@@ -10,8 +10,8 @@ enum diff_op { DIFF_SAME, DIFF_DELETE, DIFF_INSERT };
 
 struct diff_line {
     enum diff_op op;
-    size_t a, b;      /* line numbers from 0 in the old and the new text (the one that applies) */
-    const char *s;    /* the line without its newline; borrowed from the texts */
+    size_t a, b;   /* line numbers from 0 in the old and the new text (the one that applies) */
+    const char *s; /* the line without its newline; borrowed from the texts */
     size_t n;
 };
 

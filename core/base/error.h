@@ -30,7 +30,7 @@ struct error {
 };
 
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
-#define WARN_UNUSED __attribute__((warn_unused_result))
+#define WARN_UNUSED            __attribute__((warn_unused_result))
 
 /* Fill *e (which may be NULL) and return false, so that `return error_set(...)` reads well. */
 bool error_set(struct error *e, enum error_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);

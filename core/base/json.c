@@ -17,8 +17,7 @@ static int line_of(const char *text, const char *at)
     return line;
 }
 
-bool json_parse(struct json_doc *doc, const char *name, const char *text, size_t n,
-                struct error *e)
+bool json_parse(struct json_doc *doc, const char *name, const char *text, size_t n, struct error *e)
 {
     *doc = (struct json_doc){.name = name, .text = text};
     const char *end = NULL;
@@ -41,7 +40,8 @@ bool json_parse(struct json_doc *doc, const char *name, const char *text, size_t
     const char *bol = end;
     while (bol > text && bol[-1] != '\n')
         bol--;
-    return error_set(e, ERR_INPUT, "%s:%d: not valid JSON at column %d (a missing comma, quote or "
+    return error_set(e, ERR_INPUT,
+                     "%s:%d: not valid JSON at column %d (a missing comma, quote or "
                      "bracket, or a comma too many, is the usual cause)",
                      name, line_of(text, end), (int)(end - bol) + 1);
 }

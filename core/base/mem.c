@@ -8,8 +8,9 @@
 
 static _Noreturn void out_of_memory(size_t size)
 {
-    fprintf(stderr, "warploop: out of memory (asked for %zu bytes); the run's log is safe, "
-                    "free some memory and use: warploop resume\n",
+    fprintf(stderr,
+            "warploop: out of memory (asked for %zu bytes); the run's log is safe, "
+            "free some memory and use: warploop resume\n",
             size);
     abort();
 }

@@ -93,7 +93,8 @@ static bool parse_head(struct wire_reader *r, size_t line, cJSON **head, size_t 
     bool ok = cJSON_IsObject(doc.root) || error_set(e, ERR_CHILD, "message is not an object");
     if (ok && cJSON_GetArraySize(parts) > WIRE_PARTS)
         ok = error_set(e, ERR_CHILD, "message announces more than %d parts", WIRE_PARTS);
-    cJSON_ArrayForEach(p, parts) {
+    cJSON_ArrayForEach(p, parts)
+    {
         int64_t size = json_i64(p, "size", -1);
         if (ok && (size < 0 || size > WIRE_PART_MAX))
             ok = error_set(e, ERR_CHILD, "message announces a part of a bad size");
@@ -113,7 +114,8 @@ static void take(struct wire_reader *r, size_t line, cJSON *head, size_t total, 
     *m = (struct wire_msg){.head = head};
     size_t at = line + 1;
     const cJSON *p;
-    cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(head, "parts")) {
+    cJSON_ArrayForEach(p, cJSON_GetObjectItemCaseSensitive(head, "parts"))
+    {
         size_t size = (size_t)json_i64(p, "size", 0);
         wire_add_part(m, json_str(p, "name", ""), r->in.s + at, size);
         at += size;

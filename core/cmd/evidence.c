@@ -54,9 +54,7 @@ static void put_number(struct buf *out, double v)
 {
     if (isnan(v)) {
         buf_addc(out, '-');
-    } else if (fabs(v) >= 1e15 || (v != 0 && fabs(v) < 1e-3)) {
-        buf_addf(out, "%.3g", v);
-    } else if (v == floor(v) || fabs(v) >= 1e4) {
+    } else if (fabs(v) < 1e15 && (v == floor(v) || fabs(v) >= 1e4)) {
         buf_addf(out, "%.0f", v);
     } else {
         buf_addf(out, "%.3g", v);
@@ -276,8 +274,8 @@ void evidence_compare(const struct evidence *a, const char *name_a, const struct
     cJSON_ArrayForEach(m, mix)
     {
         if (cJSON_IsNumber(m) && m->string) {
-            compare_row(m->string, json_num(mix_a, m->string, NO_REAL), m->valuedouble, "in the code",
-                        out);
+            compare_row(m->string, json_num(mix_a, m->string, NO_REAL), m->valuedouble,
+                        "in the code", out);
         }
     }
     if (list) {

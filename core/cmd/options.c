@@ -31,7 +31,7 @@ static size_t distance(const char *a, const char *b)
     size_t na = strlen(a);
     size_t nb = strlen(b);
     if (na > WORD_MAX || nb > WORD_MAX) {
-        return WORD_MAX;
+        return SIZE_MAX;
     }
     size_t d[3][WORD_MAX + 1];
     for (size_t j = 0; j <= nb; j++) {
@@ -118,7 +118,7 @@ static bool check_choice(const struct option_desc *d, const char *text, struct e
 {
     size_t n = strlen(text);
     for (const char *s = d->choices; s; s = strchr(s, '|') ? strchr(s, '|') + 1 : NULL) {
-        if (n && strncmp(s, text, n) == 0 && (s[n] == '|' || s[n] == 0)) {
+        if (n && !strchr(text, '|') && strncmp(s, text, n) == 0 && (s[n] == '|' || s[n] == 0)) {
             return true;
         }
     }

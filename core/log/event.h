@@ -26,14 +26,15 @@
 /* X(ID, "name", what its columns mean) */
 #define EVENT_KINDS(X)                                                                             \
     X(RUN_CREATED, "run-created",                                                                  \
-      "text: task; hash: task.json; n: seed; code: jobs; body: {backend, agent, run, host, version}") \
+      "text: task; hash: task.json; n: seed; code: jobs; body: {backend, agent, run, host, "       \
+      "version}")                                                                                  \
     X(FORKED, "forked", "text: parent run; ref: version forked from; n: last copied seq")          \
     X(ENGINE_STARTED, "engine-started",                                                            \
       "id: how many-th; n: pid; text: host; body: {machine, compiler, cpu, jail, warploop}")       \
     X(ENGINE_STOPPED, "engine-stopped", "id: as started; text: why (left, stop, budget ...)")      \
     X(GOAL, "goal",                                                                                \
       "id: goal number from 1; text: the goal; x: target speedup (NaN none); "                     \
-      "lo: budget hours; n: budget tool calls; body: {author}")                               \
+      "lo: budget hours; n: budget tool calls; body: {author}")                                    \
     X(PAUSED, "paused", "text: author or cause; code: 1 by a person, 2 disk full, 3 fault")        \
     X(RESUMED, "resumed", "text: author")                                                          \
     X(STEER, "steer", "id: number; text: the message; body: {author}")                             \
@@ -45,7 +46,8 @@
       "text: hypothesis; hash: \"\"; body: {strategy, ...}")                                       \
     X(VERSION, "version",                                                                          \
       "id: version (baseline 0, start 1, then up); ref: parent; hash: source blob; "               \
-      "text: configuration or file name; n: call; body: {strategy, hypothesis, prediction, author}") \
+      "text: configuration or file name; n: call; body: {strategy, hypothesis, prediction, "       \
+      "author}")                                                                                   \
     X(STRATEGY, "strategy", "id: version; text: strategy name; x: predicted gain (NaN none)")      \
     X(EFFECT, "effect",                                                                            \
       "intent, committed before it starts: id: effect number; code: enum effect_kind; "            \
@@ -121,7 +123,7 @@ struct event event_make(enum event_kind kind);
 
 const char *event_kind_name(enum event_kind kind); /* "run-created"; "?" for an unknown number */
 const char *verdict_name(enum verdict v);
-enum verdict verdict_of(const char *name); /* VERDICT_NONE when unknown */
+enum verdict verdict_of(const char *name);      /* VERDICT_NONE when unknown */
 const char *end_reason_name(enum end_reason r); /* "target met", "budget" ... */
 const char *effect_name(enum effect_kind k);    /* "build", "bench" ... */
 

@@ -11,6 +11,6 @@ struct live;
 struct live *live_open(const char *run_path, struct error *e); /* NULL: goes on without */
 void live_set(struct live *l, const char *text);               /* at most 500 bytes are kept */
 void live_close(struct live *l);
-void live_read(const char *run_path, char *out, size_t size);  /* "" when there is none */
+void live_read(const char *run_path, char *out, size_t size); /* "" when there is none */
 
 #endif

@@ -46,8 +46,7 @@ bool log_commit(struct log *log, struct error *e) WARN_UNUSED;
 void log_rollback(struct log *log);
 
 /* Store bytes under their SHA-256 (compressed; stored once). Part of the current batch. */
-bool log_put_blob(struct log *log, const void *bytes, size_t n, struct hash *name,
-                  struct error *e);
+bool log_put_blob(struct log *log, const void *bytes, size_t n, struct hash *name, struct error *e);
 /* Read a blob back; hashed again, ERR_CORRUPT when it differs. */
 bool log_get_blob(struct log *log, const char *hash, struct buf *out, struct error *e) WARN_UNUSED;
 

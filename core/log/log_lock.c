@@ -18,16 +18,16 @@ static struct flock whole_file(short type)
 /* "pid host start" as the holder wrote it; pid 0 and "" when it has not yet. */
 static void read_holder(int fd, int64_t *pid, char *host, size_t size)
 {
-    char text[400], name[256] = "";
-    long long p = 0;
+    char text[400];
     ssize_t n = pread(fd, text, sizeof text - 1, 0);
     text[n > 0 ? n : 0] = '\0';
-    if (sscanf(text, "%lld %255s", &p, name) < 1)
-        p = 0;
+    char *rest = text;
+    int64_t p = strtoll(text, &rest, 10);
+    rest += strspn(rest, " ");
     if (pid)
         *pid = p;
     if (host && size)
-        snprintf(host, size, "%s", name);
+        snprintf(host, size, "%.*s", (int)strcspn(rest, " \n"), rest);
 }
 
 bool log_lock(struct log *log, struct error *e)

@@ -315,8 +315,33 @@ static bool connect_db(struct log *log, bool immutable, struct error *e)
     return true;
 }
 
-/* A complete file on a medium that cannot be written, or without shared memory, is read as one that
- * does not change: there is no place beside it for what WAL needs. */
+static bool reconnect(struct log *log, bool immutable, struct error *e)
+{
+    sqlite3_close(log->db);
+    log->db = NULL;
+    return connect_db(log, immutable, e);
+}
+
+/* Opens a file in WAL mode where shared memory is not to be had, after a first read has failed. A
+ * writer turns WAL off. A reader takes a complete file as one that does not change; one whose last
+ * commits still lie in the -wal (its last user was killed, or could only read) is first turned into
+ * a complete one, which needs the right to write. */
+static bool open_without_memory(struct log *log, bool complete, struct error *e)
+{
+    /* A connection that has missed the memory once asks for it for ever: each step is a new one. */
+    if (!log->readonly)
+        return reconnect(log, false, e) && (leave_wal(log) || true);
+    if (complete)
+        return reconnect(log, true, e);
+    log->readonly = false;
+    if (reconnect(log, false, NULL))
+        leave_wal(log);
+    log->readonly = true;
+    return reconnect(log, false, e);
+}
+
+/* A complete file on a medium that cannot be written is read as one that does not change: there is
+ * no place beside it for what WAL needs. */
 static bool open_checked(struct log *log, struct error *e)
 {
     bool complete = log->readonly && is_complete(log->path);
@@ -328,20 +353,9 @@ static bool open_checked(struct log *log, struct error *e)
     int rc = readable ? SQLITE_OK : sqlite3_extended_errcode(log->db);
     bool no_memory = (rc & 0xff) == SQLITE_CANTOPEN || rc == SQLITE_IOERR_SHMMAP ||
                      rc == SQLITE_IOERR_SHMOPEN || rc == SQLITE_IOERR_SHMLOCK;
-    if (no_memory && !log->readonly && !sqlite3_db_readonly(log->db, "main")) {
-        /* A connection that has missed the memory once asks for it for ever. */
-        sqlite3_close(log->db);
-        log->db = NULL;
-        if (!connect_db(log, false, e))
-            return false;
-        leave_wal(log);
-    }
-    if (no_memory && complete) {
-        sqlite3_close(log->db);
-        log->db = NULL;
-        if (!connect_db(log, true, e))
-            return false;
-    }
+    if (no_memory && (log->readonly || !sqlite3_db_readonly(log->db, "main")) &&
+        !open_without_memory(log, complete, e))
+        return false;
     return check_header(log, e);
 }
 

@@ -15,22 +15,22 @@
 #include "core/log/event.h"
 
 struct version {
-    int64_t id, parent; /* baseline 0, start 1, then 2, 3 ...; versions[i].id == i */
-    int64_t seq;        /* of EV_VERSION */
-    int64_t call;       /* tool call that made it, 0 for baseline and start */
+    int64_t id, parent;       /* baseline 0, start 1, then 2, 3 ...; versions[i].id == i */
+    int64_t seq;              /* of EV_VERSION */
+    int64_t call;             /* tool call that made it, 0 for baseline and start */
     struct hash source, plan; /* plan "" until built */
-    char *config;       /* moves and tunables ("chunkwise CHUNK=16") or a file name; owned */
-    const char *strategy; /* the name of one of `strategies`, or ""; borrowed from the state */
-    double predicted;   /* gain the author predicted, NaN none */
-    enum verdict build; /* VERDICT_NONE until built */
-    enum verdict verdict; /* VERDICT_NONE until tried */
-    int64_t build_seq;  /* of the EV_EFFECT_DONE of its last build, 0 */
-    int64_t try_seq;    /* of EV_TRY, 0 */
-    double speedup, lo, hi; /* against the baseline, NaN when not timed */
-    double gain;        /* against the incumbent of then, NaN */
-    int64_t against;    /* that incumbent */
+    char *config;             /* moves and tunables ("chunkwise CHUNK=16") or a file name; owned */
+    const char *strategy;     /* the name of one of `strategies`, or ""; borrowed from the state */
+    double predicted;         /* gain the author predicted, NaN none */
+    enum verdict build;       /* VERDICT_NONE until built */
+    enum verdict verdict;     /* VERDICT_NONE until tried */
+    int64_t build_seq;        /* of the EV_EFFECT_DONE of its last build, 0 */
+    int64_t try_seq;          /* of EV_TRY, 0 */
+    double speedup, lo, hi;   /* against the baseline, NaN when not timed */
+    double gain;              /* against the incumbent of then, NaN */
+    int64_t against;          /* that incumbent */
     bool record;
-    int64_t time_ns;    /* how long build and bench took together */
+    int64_t time_ns; /* how long build and bench took together */
 };
 
 struct effect {
@@ -42,7 +42,7 @@ struct effect {
 
 struct goal {
     int64_t id, seq;
-    char *text; /* owned */
+    char *text;    /* owned */
     double target; /* speedup, NaN none */
     double hours;  /* budget, 0 = none */
     int64_t calls; /* budget, 0 = none */
@@ -67,10 +67,10 @@ struct run_state {
     struct hash task_hash;
     uint64_t seed;
     int jobs;
-    int64_t engines;      /* how often an engine was started */
-    int64_t driver_pid;   /* of the last engine; whether it lives is log_driver's to say */
-    char *driver_host;    /* owned, may be NULL */
-    bool stopped;         /* the last engine said that it stopped */
+    int64_t engines;    /* how often an engine was started */
+    int64_t driver_pid; /* of the last engine; whether it lives is log_driver's to say */
+    char *driver_host;  /* owned, may be NULL */
+    bool stopped;       /* the last engine said that it stopped */
     bool paused, ended;
     int pause_code;
     char *pause_cause; /* owned, may be NULL */
@@ -80,18 +80,25 @@ struct run_state {
     int64_t active_ns;
     int64_t engine_start; /* wall ns at which the running engine began, 0 when it has stopped */
 
-    struct version *versions; size_t nversions, cap_versions;
-    struct effect *inflight;  size_t ninflight, cap_inflight; /* intents without a result */
-    struct goal *goals;       size_t ngoals, cap_goals;       /* the last one holds */
-    struct steer *steers;     size_t nsteers, cap_steers;
-    struct strategy *strategies; size_t nstrategies, cap_strategies;
-    int64_t *records;         size_t nrecords, cap_records;   /* versions in order */
-    int64_t *says;            size_t nsays, cap_says;         /* seqs of SAY, TRY, STEER, NOTE,
-                                                                 RECORD, PAUSED ...: the lines of
-                                                                 the reasoning pane */
+    struct version *versions;
+    size_t nversions, cap_versions;
+    struct effect *inflight;
+    size_t ninflight, cap_inflight; /* intents without a result */
+    struct goal *goals;
+    size_t ngoals, cap_goals; /* the last one holds */
+    struct steer *steers;
+    size_t nsteers, cap_steers;
+    struct strategy *strategies;
+    size_t nstrategies, cap_strategies;
+    int64_t *records;
+    size_t nrecords, cap_records; /* versions in order */
+    int64_t *says;
+    size_t nsays, cap_says;                        /* seqs of SAY, TRY, STEER, NOTE,
+                                                      RECORD, PAUSED ...: the lines of
+                                                      the reasoning pane */
     int64_t ncalls, ncalls_done, neffects, nnotes; /* ever begun; neffects = highest effect id */
-    int64_t incumbent; /* version, -1 until one is right and timed */
-    double best, best_lo, best_hi; /* speedup of the incumbent, NaN */
+    int64_t incumbent;                             /* version, -1 until one is right and timed */
+    double best, best_lo, best_hi;                 /* speedup of the incumbent, NaN */
     bool have_baseline;
     double baseline_ns, baseline_lo, baseline_hi, baseline_peak;
     int64_t baseline_seq;

@@ -39,10 +39,10 @@ struct agent {
     void *self;
 };
 
-/* tuner: built in, no model, no network (core/loop/tuner.h). replay: core/loop/replay.h. outside: an
- * agent that only waits for `submit` from other processes. */
-bool agent_open(const char *name, const struct task *t, struct agent *out, struct error *e)
-    WARN_UNUSED;
+/* tuner: built in, no model, no network (core/loop/tuner.h). replay: core/loop/replay.h. outside:
+ * an agent that only waits for `submit` from other processes. */
+bool agent_open(const char *name, const struct task *t, struct agent *out,
+                struct error *e) WARN_UNUSED;
 void agent_close(struct agent *a);
 
 #endif

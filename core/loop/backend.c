@@ -179,14 +179,16 @@ bool backend_start_bytes(struct backend *b, enum worker_kind kind, int64_t id, s
                          int64_t timeout_ms, struct error *e)
 {
     struct worker *w = free_worker(b, kind);
-    bool ok = w || error_set(e, ERR_BUSY, "no worker is free");
-    if (ok && !still_there(w)) {
-        end_worker(w);
-        ok = launch(b, w, e);
-    }
-    if (!ok) {
+    if (!w) {
         buf_free(bytes);
-        return false;
+        return error_set(e, ERR_BUSY, "no worker is free");
+    }
+    if (!still_there(w)) {
+        end_worker(w);
+        if (!launch(b, w, e)) {
+            buf_free(bytes);
+            return false;
+        }
     }
     buf_free(&w->out);
     buf_clear(&w->printed);

@@ -77,8 +77,10 @@ void engine_judge_bench(struct engine *g, int64_t version, enum verdict verdict,
     bool record = false;
     if (result) {
         body = engine_reply_body(result);
-        if (strlen(body) > BODY_KEEP)
-            strcpy(body, "{}");
+        if (strlen(body) > BODY_KEEP) {
+            free(body);
+            body = xstrdup("{}");
+        }
         ev.body = body;
         ev.x = number(result, "speedup");
         ev.lo = number(result, "lo");

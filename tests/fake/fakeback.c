@@ -288,11 +288,13 @@ static bool evaluate(const struct wire_msg *m)
 static int probe(const char *program)
 {
     bool build = strstr(program, "warploop-build") != NULL;
-    puts(build ? "{\"compiler\":{\"ok\":true,\"version\":\"fake 1.0\",\"objdump\":true},"
-                 "\"jail\":{\"ok\":true,\"text\":\"none (fake)\"}}"
-               : "{\"cpu\":\"fake\",\"cores\":1,\"core\":0,\"priority\":\"normal\",\"peak_gflops\":1,"
-                 "\"peak_how\":\"decree\",\"flags\":\"\",\"isolation\":\"none (fake)\",\"seccomp\":true,"
-                 "\"counters\":\"PMU\"}");
+    puts(build
+             ? "{\"compiler\":{\"ok\":true,\"version\":\"fake 1.0\",\"objdump\":true},"
+               "\"jail\":{\"ok\":true,\"text\":\"none (fake)\"}}"
+             : "{\"cpu\":\"fake\",\"cores\":1,\"core\":0,\"priority\":\"normal\",\"peak_gflops\":1,"
+               "\"peak_how\":\"decree\",\"flags\":\"\",\"isolation\":\"none "
+               "(fake)\",\"seccomp\":true,"
+               "\"counters\":\"PMU\"}");
     return 0;
 }
 

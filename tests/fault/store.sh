@@ -231,7 +231,13 @@ if gcc -shared -fPIC -w -o "$work/nowal.so" "$work/nowal.c" -ldl 2>"$err"; then
     done
     run_cmd "$wl" show tiny-2
     expect_rc 0
-    # And a file that comes from a machine with WAL.
+    # And a file that comes from a machine with WAL, whose last user was killed.
+    start_bg "$tool/sql" "$file" 'begin; select count(*) from event' 60
+    wait_for 5 grep -q done "$work/bg.out"
+    run_cmd "$wl" steer tiny-1 again
+    kill -9 "$bg"
+    wait "$bg" 2>/dev/null
+    [ -s "$file-wal" ] || fail "the test's file is complete: it shows nothing"
     for c in 'show tiny-1' 'steer tiny-1 hello' 'show tiny-1' 'resume tiny-1 --plain'; do
         # shellcheck disable=SC2086
         run_cmd env LD_PRELOAD="$work/nowal.so" "$wl" $c

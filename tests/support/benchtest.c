@@ -87,8 +87,9 @@ static void add_head(struct buf *b, const struct benchtest_options *o)
         "{\"name\":\"last\",\"kind\":\"output\",\"type\":\"f32\",\"hard\":1e-4,\"soft\":1e-5},"
         "{\"name\":\"ws\",\"kind\":\"workspace\"}]";
     int T = o->T ? o->T : 64, N = o->N ? o->N : 512;
-    buf_addf(b, "{\"op\":\"evaluate\",\"id\":\"7\",\"backend\":\"c\",\"task\":\"mini\","
-                "\"mode\":\"%s\",\"seed\":\"%s\",\"jail\":\"auto\",\"params\":%s,\"shapes\":[",
+    buf_addf(b,
+             "{\"op\":\"evaluate\",\"id\":\"7\",\"backend\":\"c\",\"task\":\"mini\","
+             "\"mode\":\"%s\",\"seed\":\"%s\",\"jail\":\"auto\",\"params\":%s,\"shapes\":[",
              o->mode ? o->mode : "full", o->seed ? o->seed : "1", params);
     add_shape(b, "scored", "scored", T, N, o->flop);
     buf_addc(b, ',');

@@ -12,13 +12,13 @@ const struct buf *benchtest_object(const char *file, const char *flags);
 void benchtest_free(void);
 
 struct benchtest_options {
-    const char *mode;    /* full */
-    int T, N;            /* of the scored shape: 64, 512 */
-    double flop;         /* of the scored shape: 0 = none */
-    double call_ms;      /* 2000 */
+    const char *mode;       /* full */
+    int T, N;               /* of the scored shape: 64, 512 */
+    double flop;            /* of the scored shape: 0 = none */
+    double call_ms;         /* 2000 */
     int sets_min, sets_max; /* 5, 10 */
     bool profile;
-    const char *seed;    /* 1 */
+    const char *seed; /* 1 */
 };
 
 /* An evaluate request. candidate and incumbent are flags of kernel.c; NULL: absent. The baseline is

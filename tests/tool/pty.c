@@ -3,10 +3,10 @@
  * usage: pty ROWS COLS SECONDS STEP... -- COMMAND ...
  * STEPs are carried out in order: "wait:TEXT" until TEXT stands on the screen, "send:KEYS" (\r, \e
  * and \t are what they are in C), "size:ROWSxCOLS", "sleep:MS", "hangup". After the last one the
- * command is waited for. At the end the screen is printed, then a line "modes: cooked|raw, main|alternate,
- * cursor|no cursor". TERM and the rest of the environment are the caller's.
- * Exit status: the command's; 124: it did not end within SECONDS (it is killed then); 125: a text
- * that was waited for did not come (likewise); 2 usage. */
+ * command is waited for. At the end the screen is printed, then a line "modes: cooked|raw,
+ * main|alternate, cursor|no cursor". TERM and the rest of the environment are the caller's. Exit
+ * status: the command's; 124: it did not end within SECONDS (it is killed then); 125: a text that
+ * was waited for did not come (likewise); 2 usage. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

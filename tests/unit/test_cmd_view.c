@@ -128,7 +128,7 @@ static void test_status(void **state)
     assert_int_equal(v.status, RUN_NEW);
     assert_int_equal(v.pid, 0);
     assert_false(version_parse(v.s, "best", &(int64_t){0}, &e));
-    struct et_engine g;
+    struct et_engine g = {0};
     et_start(&g, path);
     assert_true(run_view_poll(&v, &e));
     assert_int_equal(v.status, RUN_RUNNING);
@@ -195,7 +195,7 @@ static void test_try_lines(void **state)
     ver.verdict = VERDICT_WRONG;
     ver.record = false;
     ver.try_seq = 0;
-    PUT_IS("v7   wide [31m lanes: expected +25.0 %, measured nothing, wrong\n",
+    PUT_IS("v7   wide lanes: expected +25.0 %, measured nothing, wrong\n",
            plain_try(v.r, &ver, &b));
     ver.strategy = (char[]){"wide"};
     ver.predicted = (double)NAN;

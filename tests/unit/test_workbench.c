@@ -459,7 +459,19 @@ static void test_live(void **state)
     free(path);
 }
 
-/* Counters that could not be read say why; a failure says where; neither is shown as zero. */
+static size_t times_on_screen(struct vt *v, const char *text)
+{
+    struct buf b = {0};
+    size_t n = 0;
+    vt_text(v, &b);
+    for (const char *s = buf_str(&b); (s = strstr(s, text)); s++)
+        n++;
+    buf_free(&b);
+    return n;
+}
+
+/* Counters that could not be read say why; a failure says where; neither is shown as zero. What the
+ * agent has just said is not repeated with the try. */
 static void test_evidence(void **state)
 {
     (void)state;
@@ -470,12 +482,16 @@ static void test_evidence(void **state)
     log_begin(log);
     assert_true(log_put_blob(log, "int x;\n\033]0;evil\a", 15, &source, &e));
     for (int64_t id = 12; id <= 13; id++) {
-        struct event ev = event_make(EV_VERSION);
+        struct event ev = event_make(EV_SAY);
+        ev.text = id == 12 ? "something else" : "rows collide";
+        assert_true(log_append(log, &ev, &e));
+        ev = event_make(EV_VERSION);
         ev.id = id;
         ev.ref = id - 1;
         ev.hash = source.hex;
         ev.text = "chunkwise";
-        ev.body = "{\"hypothesis\":\"because of the cache\"}";
+        ev.body = id == 12 ? "{\"hypothesis\":\"because of the cache\"}"
+                           : "{\"hypothesis\":\"rows collide\"}";
         assert_true(log_append(log, &ev, &e));
         ev = event_make(EV_TRY);
         ev.id = id;
@@ -501,6 +517,7 @@ static void test_evidence(void **state)
     expect(v, "got 1, want 2");
     expect(v, "v13 chunkwise: wrong: tensor o");
     expect(v, "because of the cache");
+    assert_int_equal(times_on_screen(v, "rows collide"), 1);
     expect(v, "absent: not timed");
     vt_send(v, ",");
     expect(v, "cycles            absent");
