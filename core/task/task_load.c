@@ -12,11 +12,10 @@
 #include "core/task/switches.h"
 #include "core/task/task_private.h"
 
-#define TASK_JSON_MAX                                                                              \
-    ((size_t)256 << 10) /* keeps an evaluate request within a line of the wire                     \
-                         */
-#define MAX_HEADERS 64
-#define MAX_CHEATS  32
+/* So much keeps an evaluate request within a line of the wire. */
+#define TASK_JSON_MAX ((size_t)256 << 10)
+#define MAX_HEADERS   64
+#define MAX_CHEATS    32
 
 /* ---------------------------------------------------------------- sources */
 
