@@ -2,6 +2,7 @@
 #
 # BUILD=dir        where everything made goes (default build)
 # SANITIZE=address,undefined | thread   an instrumented build (in a folder of its own)
+# WERROR=1         warnings are errors (as in continuous integration; a newer compiler has new ones)
 # V=1              show the commands
 
 CC       ?= gcc
@@ -12,10 +13,11 @@ comma    := ,
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
         -Wcast-qual -Wwrite-strings -Wundef -Wvla -Wformat=2 -Wold-style-definition \
-        -Wdouble-promotion -Wswitch-enum -Werror
+        -Wdouble-promotion -Wswitch-enum $(if $(WERROR),-Werror)
+HARDEN := $(if $(SANITIZE),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 CPPFLAGS += -D_GNU_SOURCE -I.
 CFLAGS   ?= -O2 -g
-ALL_CFLAGS = -std=c11 $(WARN) $(CFLAGS) -fno-omit-frame-pointer -fstack-protector-strong -pthread \
+ALL_CFLAGS = -std=c11 $(WARN) $(CFLAGS) $(HARDEN) -fno-omit-frame-pointer -fstack-protector-strong -pthread \
              $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
 ALL_LDFLAGS = $(LDFLAGS) -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 

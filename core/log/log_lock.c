@@ -59,8 +59,10 @@ bool log_lock(struct log *log, struct error *e)
         int n = snprintf(line, sizeof line, "%lld %s %lld\n", (long long)getpid(), host,
                          (long long)clock_wall_ns());
         /* Only a courtesy to the one who is refused: a full disk must not keep a run from going. */
-        if (ftruncate(fd, 0) == 0 && pwrite(fd, line, (size_t)n, 0) != n)
-            ok = ftruncate(fd, 0) == 0 || true;
+        if (ftruncate(fd, 0) != 0 || pwrite(fd, line, (size_t)n, 0) != n) {
+            int ignored = ftruncate(fd, 0); /* half a line would name a wrong process */
+            (void)ignored;
+        }
         log->lock_fd = fd;
     } else if (fd >= 0) {
         close(fd);
