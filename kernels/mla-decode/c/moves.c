@@ -59,8 +59,12 @@ typedef int32_t vi __attribute__((vector_size(4 * W), may_alias));
 #if FASTEXP
 #define NEAREST 12582912.0F /* 1.5 x 2^23: adding it leaves no fraction */
 
-/* y = exp(x) (BASE2: 2^x) for n values x <= 80, n a multiple of W: 2^i times a polynomial, relative
- * error below 2e-7; 0 below -87 (BASE2: -126). */
+#if BASE2
+/* y = 2^x for n values x <= 80, n a multiple of W; relative error below 2e-7; 0 below -126. */
+#else
+/* y = exp(x) for n values x <= 80, n a multiple of W: 2^i times a polynomial, relative error below
+ * 2e-7; 0 below -87. */
+#endif
 static void exp_row(float *y, const float *x, int n)
 {
 #pragma GCC unroll 2
@@ -104,7 +108,11 @@ static void exp_row(float *y, const float *x, int n)
 struct work {
     int hp;
     float *q;          /* scaled queries: [hp][DK], or turned so that heads lie side by side */
-    float *s;          /* scores, then their exponentials, of a tile (TWOPASS: of all) */
+#if TWOPASS
+    float *s;          /* scores, then their exponentials, of all rows */
+#else
+    float *s;          /* scores, then their exponentials, of a tile */
+#endif
     float *o;          /* sums of rows */
     float *max, *sum;  /* what exponents relate to, and the sum of exponentials */
     float *top, *keep; /* a tile's largest scores; by what earlier sums shrink */
