@@ -8,7 +8,7 @@
 
 #include "mla-decode.h"
 
-#define KEYS 64
+#define KEYS 32
 #define ROWS 6
 #define LANES 2
 #define PANEL 64
