@@ -6,10 +6,11 @@ t "task ls: every task with its title"
 run_cmd "$wl" task ls
 expect_rc 0
 expect_out '^kda +[A-Z]'
+expect_out '^mla-decode +[A-Z]'
 expect_out '^tiny +A damped recurrence over many channels$'
 run_cmd "$wl" task ls --json
 expect_rc 0
-[ "$(json "$out" '#')" -ge 2 ] || fail "fewer than two"
+[ "$(json "$out" '#')" -ge 3 ] || fail "fewer than three"
 expect_json 0/task kda
 
 t "a task that cannot be read hides no other"
@@ -29,12 +30,12 @@ expect_rc 0
 expect_out 'no tasks found: set WARPLOOP_KERNELS'
 
 t "task show: what a kernel has to be"
-for task in tiny kda; do
+for task in tiny kda mla-decode; do
     run_cmd "$wl" task show $task
     expect_rc 0
     expect_out "^$task: "
     expect_out "^A kernel includes \"$task.h\":"
-    expect_out "void ${task}_fwd\\(int"
+    expect_out '^void [a-z]+_(fwd|decode)\(int '
     expect_out '^Headers it may include: '
     expect_out '^  scored '
     expect_out '^  hidden '

@@ -17,7 +17,7 @@
 #include "core/task/rules.h"
 #include "tests/support/tasks.h"
 
-static struct task *tiny, *kda;
+static struct task *tiny, *kda, *mla;
 
 #define ENTRY "\nvoid tiny_fwd(int T) { (void)T; }\n"
 
@@ -207,7 +207,7 @@ static void test_honest(void **state)
 static void test_kernels(void **state)
 {
     (void)state;
-    struct task *const tasks[] = {tiny, kda};
+    struct task *const tasks[] = {tiny, kda, mla};
     for (size_t i = 0; i < ARRAY_LEN(tasks); i++) {
         const struct task_backend *c = &tasks[i]->c;
         const char *const texts[] = {c->baseline, c->start, c->moves};
@@ -262,6 +262,7 @@ int main(void)
 {
     tiny = tasks_load("tiny");
     kda = tasks_load("kda");
+    mla = tasks_load("mla-decode");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tricks),
         cmocka_unit_test(test_honest),
@@ -271,5 +272,6 @@ int main(void)
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     task_free(tiny);
     task_free(kda);
+    task_free(mla);
     return rc;
 }

@@ -106,7 +106,7 @@ static void compare(const struct task *t, const struct ev_request *r)
 static void test_evaluate(void **state)
 {
     (void)state;
-    static const char *const names[] = {"kda", "tiny", "search"};
+    static const char *const names[] = {"kda", "mla-decode", "tiny", "search"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         struct task *t = tasks_load(names[i]);
         struct ev_request r;

@@ -366,6 +366,7 @@ static void test_against_gcc(void **state)
     (void)state;
     int more = getenv("TORTURE") ? 20 : 1;
     check_task("kda", 40 * more);
+    check_task("mla-decode", 20 * more);
     check_task("tiny", 4 * more);
     check_task("search", 10 * more);
 }

@@ -49,6 +49,30 @@ static int line_of(const char *text)
 
 /* ---------------------------------------------------------------- what is right */
 
+/* A ragged batch: the work is known although the lengths are an input. */
+static void test_mla_decode(void **state)
+{
+    (void)state;
+    struct task *t = tasks_load("mla-decode");
+    int64_t flop = 0, T = 0, H = 0;
+    struct error e = {0};
+    assert_int_equal(t->ncheats, 2);
+    assert_true(fabs(t->params[6].value - 1 / sqrt(128 + 64)) < 1e-15);
+    assert_int_equal(t->params[7].head_axis, 1);
+    assert_int_equal(t->params[7].block_axis, 2);
+    for (size_t s = 0; s < t->nshapes && t->shapes[s].role == SHAPE_SCORED; s++) {
+        int64_t pairs = 0;
+        assert_string_equal(t->shapes[s].family, "staircase"); /* unused[b] = b / B */
+        assert_true(task_eval(t, &t->shapes[s], t->flop, &flop, &e));
+        assert_true(task_eval(t, &t->shapes[s], "T", &T, &e));
+        assert_true(task_eval(t, &t->shapes[s], "H", &H, &e));
+        for (int64_t b = 0, B = t->shapes[s].dims[0]; b < B; b++)
+            pairs += H * (T - (int64_t)((float)b / (float)B * (float)T));
+        assert_int_equal(flop, 2 * (576 + 512) * pairs);
+    }
+    task_free(t);
+}
+
 static void test_loads(void **state)
 {
     (void)state;
@@ -526,11 +550,11 @@ int main(void)
     }
     free(file);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loads),    cmocka_unit_test(test_small),
-        cmocka_unit_test(test_finding),  cmocka_unit_test(test_other_name),
-        cmocka_unit_test(test_mistakes), cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_fuzz),     cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_shim),
+        cmocka_unit_test(test_loads),      cmocka_unit_test(test_mla_decode),
+        cmocka_unit_test(test_small),      cmocka_unit_test(test_finding),
+        cmocka_unit_test(test_other_name), cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_lines),      cmocka_unit_test(test_fuzz),
+        cmocka_unit_test(test_nearest),    cmocka_unit_test(test_shim),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     buf_free(&good);

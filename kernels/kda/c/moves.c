@@ -179,6 +179,10 @@ INLINE void product(const int rows, const int depth, const float *A, size_t ra, 
                     const float *restrict B, size_t ldb, float *restrict C, size_t ldc,
                     const int cols, const float *keep)
 {
+    if (keep)
+        for (int r = 0; r < rows; r++)
+            for (int j = 0; j < cols; j++)
+                C[r * ldc + j] *= keep[r];
     if (depth > rows) {
         for (int d = 0; d < depth; d++)
             for (int r = 0; r < rows; r++) {
@@ -188,16 +192,12 @@ INLINE void product(const int rows, const int depth, const float *A, size_t ra, 
             }
         return;
     }
-    for (int r = 0; r < rows; r++) {
-        if (keep)
-            for (int j = 0; j < cols; j++)
-                C[r * ldc + j] *= keep[r];
+    for (int r = 0; r < rows; r++)
         for (int d = 0; d < depth; d++) {
             float a = A[r * ra + d * da];
             for (int j = 0; j < cols; j++)
                 C[r * ldc + j] += a * B[d * ldb + j];
         }
-    }
 }
 
 /* C += M B with M lower triangular. */
@@ -253,21 +253,26 @@ static float dot(const float *a, const float *b)
 #endif
 
 #if PAIRWISE
-/* Every exponent G_i - G_j on its own: never positive, right for any gate. */
+/* Every exponent G_i - G_j on its own: never positive, right for any gate. It is summed from g_j+1 on:
+ * after a reset G is so large that a difference would have lost its last digits. */
 static void pairs(struct chunk *c, const struct rows *in, float scale)
 {
-    float G[CHUNK][K] ALIGNED, x[K] ALIGNED, t[K] ALIGNED;
+    float G[K] ALIGNED = {0}, x[K] ALIGNED, t[K] ALIGNED;
     for (int i = 0; i < CHUNK; i++) {
         for (int a = 0; a < K; a++)
-            G[i][a] = in->g[i][a] + (i ? G[i - 1][a] : 0);
-        exp_row(t, G[i]);
+            G[a] += in->g[i][a];
+        exp_row(t, G);
         for (int a = 0; a < K; a++) {
             c->kq[i][a] = -in->k[i][a] * t[a];
             c->kq[CHUNK + i][a] = scale * in->q[i][a] * t[a];
         }
-        for (int j = 0; j <= i; j++) {
-            for (int a = 0; a < K; a++)
-                x[a] = G[i][a] - G[j][a];
+    }
+    memcpy(c->keep, t, sizeof t);
+    for (int j = 0; j < CHUNK; j++) {
+        memset(x, 0, sizeof x);
+        for (int i = j; i < CHUNK; i++) {
+            for (int a = 0; a < K && i > j; a++)
+                x[a] += in->g[i][a];
             exp_row(t, x);
             for (int a = 0; a < K; a++)
                 t[a] *= in->k[j][a];
@@ -284,11 +289,9 @@ static void pairs(struct chunk *c, const struct rows *in, float scale)
             c->L[i][j] = i == j ? 0 : c->beta[i] * dot(in->k[i], t);
             c->A[i][j] = scale * dot(in->q[i], t);
 #endif
-            if (i == CHUNK - 1)
-                memcpy(c->kr[j], t, sizeof t);
         }
+        memcpy(c->kr[j], t, sizeof t);
     }
-    exp_row(c->keep, G[CHUNK - 1]);
 }
 #elif SUBBLOCKS
 /* exp(G_i - G_j) by products of exp(g), which are never above 1. Tokens in blocks of four: inside
