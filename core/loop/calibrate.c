@@ -11,7 +11,7 @@
 #include "core/loop/backend.h"
 #include "core/task/spec.h"
 
-#define STEP_MAX 16.0
+#define STEP_MAX 64.0
 
 struct asked {
     bool done;

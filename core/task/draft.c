@@ -72,7 +72,7 @@ static void guess_param(const struct draft *d, const struct guess *g, size_t i, 
     p->name = c->name;
     p->soft = 1e-5;
     p->hard = 1e-3;
-    p->value = 1.5;
+    p->value = 0.5; /* also as a decay it leads to no infinity */
     switch (c->kind) {
     case C_SIZE:
         p->kind = DRAFT_SIZE;
