@@ -130,8 +130,8 @@ static bool write_spec(struct making *m, bool *ready, struct error *e)
         say(m, "to edit", "%s: fill in the extents of %s, such as [n] or [m, n]", m->spec,
             buf_str(&names));
     } else if (ok) {
-        say(m, "to edit", "nothing has to be; what is wrong: correct %s and run again with --force",
-            m->spec);
+        say(m, "to edit",
+            "nothing must be; where this is wrong, correct %s and run again with --force", m->spec);
     }
     buf_free(&text);
     buf_free(&names);
@@ -234,11 +234,11 @@ static void say_verdict(const struct making *m, double ns, bool full)
             "a call takes %.3g ms; under 20 ms the clock and the start of a process weigh more and "
             "intervals get wider. %s",
             ns / 1e6, full ? "The tensors have reached 512 MiB" : "Make the scored sizes larger");
-        say(m, "", "(%.1f times the work would take 30 ms)", WANT_NS / ns);
+        say(m, "", "(%.1f times the work would take 25 ms)", WANT_NS / ns);
     } else if (ns > MOST_NS) {
         say(m, "warning",
             "a call takes %.3g ms; every try takes about 50 calls. %.2g of the work "
-            "would take 30 ms",
+            "would take 25 ms",
             ns / 1e6, WANT_NS / ns);
     }
 }
@@ -256,6 +256,32 @@ static double fit_memory(struct draft *d, double factor, bool *full)
     return factor;
 }
 
+static const char wrong_hint[] =
+    "When the function itself fails: an array that is read before it is written is \"inout\", an "
+    "extent may be wrong, or float and float64 differ by more than \"error\" allows.";
+
+/* What can be done about a baseline that could not be measured. */
+static void add_hint(const struct making *m, struct error *e)
+{
+    struct error why = *e;
+    if (e->code != ERR_INPUT) {
+        return;
+    }
+    if (strncmp(why.msg, "the reference does", 18) == 0) {
+        struct buf proto = {0};
+        draft_put_prototype(&m->d, true, &proto);
+        error_set(e, ERR_INPUT,
+                  "%.500s\nIt was %s; one of your own: --reference FILE with the definition of\n%s",
+                  why.msg,
+                  args_text(m->a, "reference", NULL) ? "given" : "made by replacing tokens",
+                  buf_str(&proto));
+        buf_free(&proto);
+    } else if (strncmp(why.msg, "the baseline does", 17) != 0) {
+        error_set(e, ERR_INPUT, "%.200s: %.400s\n%s All of it stands in %.200s.", m->d.f.name,
+                  why.msg, wrong_hint, m->spec);
+    }
+}
+
 /* Measure the baseline; move the sizes that are auto until a call takes 20 to 60 ms. */
 static bool choose_sizes(struct making *m, struct error *e)
 {
@@ -266,8 +292,12 @@ static bool choose_sizes(struct making *m, struct error *e)
         factor[n] = fit_memory(&m->d, factor[n], &full);
         struct task *t = load(m, e);
         bool ok = t && calibrate(t, args_text(m->a, "jail", "auto"), &c, e);
+        bool measured = t;
         task_free(t);
         if (!ok) {
+            if (measured) {
+                add_hint(m, e);
+            }
             return false;
         }
         say_size(m, &c);
@@ -310,6 +340,9 @@ static void say_sources(const struct making *m)
             "made from %s(): float -> double, its functions and constants too (c/reference.c)",
             m->d.f.name);
     }
+    if (m->d.left_out.len) {
+        say(m, "left out", "%s: %s() does not need them", buf_str(&m->d.left_out), m->d.f.name);
+    }
     if (draft_adapts(&m->d, &why)) {
         say(m, "entry", "%s() calls %s(): %s", m->d.entry, m->d.f.name, buf_str(&why));
     }
@@ -335,11 +368,9 @@ static enum exit_code prove(struct making *m)
         return EXIT_DONE;
     }
     error_set(&e, ERR_INPUT,
-              "%s: its check does not hold (above), so that no task was made. When the function "
-              "itself fails: an array that is also read is \"inout\", extents may be wrong, or "
-              "float and float64 differ by more than the limits (error SOFT HARD). When a cheat "
-              "passes: the values or limits tell nothing apart. All of it stands in %s",
-              m->d.name, m->spec);
+              "%s: its check does not hold (above), so that no task was made.\n%s\nWhen a cheat "
+              "passes: the values or limits tell too little apart. All of it stands in %.200s.",
+              m->d.name, wrong_hint, m->spec);
     cmd_fail(&e);
     return EXIT_NOT_SO;
 }
@@ -474,8 +505,8 @@ static enum exit_code make(struct making *m)
     if (had ? !read_spec(m, &e) : !write_spec(m, &ready, &e)) {
         return cmd_fail(&e);
     }
-    cJSON_AddStringToObject(m->said, "state", ready ? "made" : "spec");
     if (!ready) {
+        cJSON_AddStringToObject(m->said, "state", "spec");
         say(m, "then", "%s", m->command);
         return args_flag(m->a, "spec-only") ? EXIT_DONE : EXIT_NOT_SO;
     }
@@ -488,6 +519,7 @@ static enum exit_code make(struct making *m)
         return cmd_fail(&e);
     }
     if (rc == EXIT_DONE) {
+        cJSON_AddStringToObject(m->said, "state", "made");
         say_next(m);
     }
     return rc;
@@ -502,10 +534,12 @@ enum exit_code task_new(const struct args *a, const char *name)
     if (m.tmp) {
         fs_remove_tree(m.tmp);
     }
-    if (m.json && (rc == EXIT_DONE || cJSON_GetObjectItem(m.said, "state"))) {
+    const char *state = json_str(m.said, "state", NULL);
+    if (m.json && state) {
         cJSON_AddStringToObject(m.said, "spec", m.spec);
-        if (rc == EXIT_DONE && m.folder)
+        if (strcmp(state, "made") == 0) {
             cJSON_AddStringToObject(m.said, "folder", m.folder);
+        }
         char *text = json_text(m.said);
         struct buf b = {0};
         buf_addf(&b, "%s\n", text);

@@ -61,7 +61,7 @@ static void guess_extents(const struct draft *d, const struct c_param *c, const 
     for (size_t i = 0; i < g->nextents; i++)
         p->extents[p->nextents++] = xstrdup(g->extents[i]);
     p->guessed = p->nextents > 0;
-    if (!p->nextents && sizes == 1)
+    if (!p->nextents && sizes == 1 && !g->odd)
         p->extents[p->nextents++] = xstrdup(only);
 }
 
@@ -168,6 +168,30 @@ static bool check_sides(const struct draft *d, struct error *e)
                            d->file, d->f.params[0].line, d->f.name);
 }
 
+/* Other functions of the file may do what no kernel may: print, allocate, be main. */
+static void leave_out(struct draft *d, const char *entry)
+{
+    struct buf alone = {0};
+    c_function_alone(&d->tokens, entry, &alone, &d->left_out);
+    if (d->left_out.len) {
+        struct tokens tokens;
+        struct c_function f;
+        lex_c(alone.s, alone.len, &tokens);
+        if (c_function_read(d->file, &tokens, entry, &f, NULL)) {
+            c_function_free(&d->f);
+            tokens_free(&d->tokens);
+            buf_free(&d->source);
+            d->f = f;
+            d->tokens = tokens;
+            d->source = alone;
+            return;
+        }
+        tokens_free(&tokens); /* cannot be: what was read is all there */
+        buf_clear(&d->left_out);
+    }
+    buf_free(&alone);
+}
+
 bool draft_open(struct draft *d, const char *name, const char *file, const char *entry,
                 struct error *e)
 {
@@ -188,6 +212,7 @@ bool draft_open(struct draft *d, const char *name, const char *file, const char 
     lex_c(d->source.s, d->source.len, &d->tokens);
     if (!check_includes(d, e) || !c_function_read(file, &d->tokens, entry, &d->f, e))
         return false;
+    leave_out(d, entry);
     guess_all(d);
     draft_entry(d);
     return check_sides(d, e);
@@ -210,6 +235,7 @@ void draft_free(struct draft *d)
     c_function_free(&d->f);
     tokens_free(&d->tokens);
     buf_free(&d->source);
+    buf_free(&d->left_out);
     *d = (struct draft){0};
 }
 

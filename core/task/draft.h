@@ -37,12 +37,13 @@ struct draft_param {
 };
 
 struct draft {
-    char *name;         /* of the task */
-    char *file;         /* the user's source, as given */
-    char *title;        /* one line */
-    char *flop, *bytes; /* expressions */
-    bool wide, sparse;  /* further input families */
-    struct buf source;
+    char *name;          /* of the task */
+    char *file;          /* the user's source, as given */
+    char *title;         /* one line */
+    char *flop, *bytes;  /* expressions */
+    bool wide, sparse;   /* further input families */
+    struct buf source;   /* without what the function does not need */
+    struct buf left_out; /* the names of that */
     struct tokens tokens;
     struct c_function f;
     struct draft_param *params; /* one for each of f */
@@ -82,6 +83,8 @@ void draft_put_sizes(const struct draft *d, struct buf *out);
 /* The files of the task. */
 void draft_task_json(const struct draft *d, struct buf *out);
 void draft_start(const struct draft *d, struct buf *out);
+/* "void F(int n, const float *x, double *y)": the entry, or the reference's. */
+void draft_put_prototype(const struct draft *d, bool reference, struct buf *out);
 /* ERR_INPUT when the source cannot be carried over to float64. */
 bool draft_reference(const struct draft *d, struct buf *out, struct error *e) WARN_UNUSED;
 

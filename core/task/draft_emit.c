@@ -69,7 +69,7 @@ static char *input_name(const struct draft *d, const struct draft_param *p)
     return name;
 }
 
-static void put_signature(const struct draft *d, bool reference, struct buf *out)
+void draft_put_prototype(const struct draft *d, bool reference, struct buf *out)
 {
     buf_addf(out, "void %s%s(", d->entry, reference ? "_ref" : "");
     for (size_t i = 0; i < d->f.nparams; i++) {
@@ -89,7 +89,7 @@ static void put_signature(const struct draft *d, bool reference, struct buf *out
         if (p->kind >= DRAFT_OUTPUT)
             buf_addf(out, "%s *%s", reference ? "double" : "float", p->name);
     }
-    buf_adds(out, ")\n{\n");
+    buf_addc(out, ')');
 }
 
 static void put_count(const struct draft_param *p, struct buf *out)
@@ -101,7 +101,8 @@ static void put_count(const struct draft_param *p, struct buf *out)
 /* The body: in-out arrays are copied, then `callee` does the work. */
 static void put_caller(const struct draft *d, bool reference, const char *callee, struct buf *out)
 {
-    put_signature(d, reference, out);
+    draft_put_prototype(d, reference, out);
+    buf_adds(out, "\n{\n");
     for (size_t i = 0; i < d->f.nparams; i++) {
         const struct draft_param *p = &d->params[i];
         if (p->kind != DRAFT_INOUT)

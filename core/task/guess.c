@@ -268,36 +268,73 @@ static void clear(struct guess *g)
     g->nextents = 0;
 }
 
+/* A total that is no product but n + 2 or n + k - 1: as text; NULL when it is neither. A little
+ * less than n is n: the ends of an array are often left out. */
+static char *sum_extent(const struct guesser *g, const int64_t total[2], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i; k < n; k++) { /* k == i: no other */
+            bool pair = k > i;
+            int64_t off = total[0] - primes[0][i] - (pair ? primes[0][k] : 0);
+            if (total[1] - primes[1][i] - (pair ? primes[1][k] : 0) != off || off < -MAX_FACTOR ||
+                off > MAX_FACTOR)
+                continue;
+            const char *first = size_name(g->f, (int)i);
+            if (!pair)
+                return off <= 0 ? xstrdup(first) : xasprintf("%s + %lld", first, (long long)off);
+            return xasprintf("%s + %s %c %lld", first, size_name(g->f, (int)k), off < 0 ? '-' : '+',
+                             (long long)(off < 0 ? -off : off));
+        }
+    return NULL;
+}
+
+/* Replace the extents of `out` by a product: the sizes in the order of the index expression. */
+static void set_product(struct guesser *g, struct guess *out, const char *text, int *power,
+                        int64_t constant)
+{
+    int list[GUESS_RANK];
+    size_t found = 0, n = size_count(g->f);
+    clear(out);
+    order(g, text, 0, power, list, &found);
+    for (size_t s = 0; s < n; s++) /* what the expression meets less often */
+        for (; power[s] > 0 && found < GUESS_RANK - 1; power[s]--)
+            list[found++] = (int)s;
+    for (size_t i = 0; i < found; i++)
+        out->extents[out->nextents++] = xstrdup(size_name(g->f, list[i]));
+    if (constant > 1)
+        out->extents[out->nextents++] = xasprintf("%lld", (long long)constant);
+}
+
 /* An element of array `a` is used at an index that is at most `text`. */
 static void note_index(struct guesser *g, int a, const char *text)
 {
-    int power[2][8] = {{0}}, list[GUESS_RANK];
-    int64_t constant[2], last[2];
-    size_t n = size_count(g->f), found = 0;
-    struct guess *out = &g->out[a];
+    int power[2][8] = {{0}}, once[8] = {1, 1, 1, 1, 1, 1, 1, 1}, list[GUESS_RANK];
+    int64_t constant[2] = {0}, total[2];
+    size_t n = size_count(g->f), met = 0;
+    bool product = true;
     for (int k = 0; k < 2; k++) {
         g->primes = primes[k];
-        if (!eval(g, text, &last[k]) || !factor(last[k] + 1, primes[k], n, power[k], &constant[k]))
+        if (!eval(g, text, &total[k]))
             return;
+        total[k]++;
+        product = factor(total[k], primes[k], n, power[k], &constant[k]) && product;
     }
-    if (memcmp(power[0], power[1], sizeof power[0]) != 0 || constant[0] != constant[1])
-        return;
-    order(g, text, 0, power[1], list, &found);
-    for (size_t i = 0; i < found; i++)
+    order(g, text, 0, once, list, &met);
+    for (size_t i = 0; i < met; i++)
         g->met[list[i]] = true;
-    found = 0;
-    if (last[0] < g->most[a])
+    if (met == 0 || total[0] <= g->most[a])
         return;
+    g->most[a] = total[0];
+    struct guess *out = &g->out[a];
+    if (product && memcmp(power[0], power[1], sizeof power[0]) == 0 && constant[0] == constant[1]) {
+        set_product(g, out, text, power[0], constant[0]);
+        return;
+    }
     clear(out);
-    g->most[a] = last[0];
-    order(g, text, 0, power[0], list, &found);
-    for (int s = 0; s < (int)n; s++) /* what the expression meets less often */
-        for (; power[0][s] > 0 && found < GUESS_RANK - 1; power[0][s]--)
-            list[found++] = s;
-    for (size_t i = 0; i < found; i++)
-        out->extents[out->nextents++] = xstrdup(size_name(g->f, list[i]));
-    if (constant[0] > 1)
-        out->extents[out->nextents++] = xasprintf("%lld", (long long)constant[0]);
+    char *sum = sum_extent(g, total, n);
+    out->odd = !sum;
+    if (sum)
+        out->extents[out->nextents++] = sum;
 }
 
 /* The end of a statement: it runs once for each index of the sizes that it met. */

@@ -15,6 +15,7 @@ struct guess {
     char *extents[GUESS_RANK]; /* owned; outermost first */
     size_t nextents;           /* 0: could not be told */
     bool reads_first;          /* something is read from it before anything was written */
+    bool odd;                  /* used at an index that none of the sizes explains */
     bool seen;                 /* some element of it is used in the function */
 };
 

@@ -343,3 +343,85 @@ void c_function_free(struct c_function *f)
     free(f->name);
     *f = (struct c_function){0};
 }
+
+/* ---------------------------------------------------------------- alone */
+
+/* A definition: its tokens from the first word to its }. */
+struct definition {
+    size_t first, name, body, last;
+    bool needed, fixed; /* fixed: holds a directive */
+};
+
+static struct definition *definitions(const struct tokens *t, size_t *n)
+{
+    struct definition *v = NULL;
+    size_t cap = 0, i = 0, at;
+    *n = 0;
+    while (next_function(t, &i, &at)) {
+        size_t body = body_of(t, at), first = at;
+        if (body == t->n)
+            continue;
+        while (first > 0 && !t->v[first - 1].directive && !tokens_punct(t, first - 1, ";") &&
+               !tokens_punct(t, first - 1, "}"))
+            first--;
+        struct definition d = {first, at, body, past(t, body, "{", "}") - 1, false, false};
+        for (size_t k = first; k <= d.last; k++)
+            d.fixed |= t->v[k].directive;
+        VEC_ROOM(v, *n, cap);
+        v[(*n)++] = d;
+    }
+    return v;
+}
+
+static bool mentions(const struct tokens *t, size_t from, size_t to, const struct token *name)
+{
+    for (size_t i = from; i < to; i++)
+        if (t->v[i].kind == TOKEN_WORD && t->v[i].n == name->n &&
+            memcmp(t->v[i].s, name->s, name->n) == 0)
+            return true;
+    return false;
+}
+
+/* Mark what the entry, what it needs, and what stands outside of functions mention. */
+static void mark(const struct tokens *t, struct definition *v, size_t n, const char *entry)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct token *name = &t->v[v[i].name];
+        size_t from = 0;
+        v[i].needed = v[i].fixed || token_is(name, TOKEN_WORD, entry);
+        for (size_t k = 0; k <= n && !v[i].needed; k++) {
+            size_t to = k < n ? v[k].first : t->n;
+            for (size_t w = from; w < to; w++) /* a declaration needs nothing */
+                if (!tokens_punct(t, w + 1, "(") || t->v[w].directive)
+                    v[i].needed |= mentions(t, w, w + 1, name);
+            from = k < n ? v[k].last + 1 : t->n;
+        }
+    }
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < n; i++)
+            for (size_t k = 0; k < n && v[i].needed; k++)
+                if (!v[k].needed && mentions(t, v[i].body, v[i].last, &t->v[v[k].name]))
+                    more = v[k].needed = true;
+    }
+}
+
+void c_function_alone(const struct tokens *t, const char *entry, struct buf *out, struct buf *names)
+{
+    size_t n, begin = out->len;
+    struct definition *v = definitions(t, &n);
+    mark(t, v, n, entry);
+    buf_adds(out, t->text);
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].needed)
+            continue;
+        const struct token *name = &t->v[v[i].name];
+        buf_addf(names, "%s%.*s", names->len ? ", " : "", (int)name->n, name->s);
+        char *from = out->s + begin + (t->v[v[i].first].s - t->text),
+             *to = out->s + begin + (t->v[v[i].last].s - t->text);
+        for (char *s = from; s <= to; s++)
+            if (*s != '\n')
+                *s = ' ';
+    }
+    free(v);
+}

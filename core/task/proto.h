@@ -6,6 +6,7 @@
 #ifndef WARPLOOP_TASK_PROTO_H
 #define WARPLOOP_TASK_PROTO_H
 
+#include "core/base/buf.h"
 #include "core/base/error.h"
 #include "core/task/lex.h"
 
@@ -40,6 +41,13 @@ int token_column(const struct tokens *t, const struct token *k);
 bool c_function_read(const char *file, const struct tokens *t, const char *entry,
                      struct c_function *out, struct error *e) WARN_UNUSED;
 void c_function_free(struct c_function *f);
+
+/* The file's text without the functions that `entry` does not need (a main, other kernels): blanks
+ * stand in their place, so that lines keep their numbers. What holds a preprocessor directive
+ * stays. Appends to out (line splices joined) and the names that were left out, comma-separated, to
+ * `names`. */
+void c_function_alone(const struct tokens *t, const char *entry, struct buf *out,
+                      struct buf *names);
 
 /* Whether a word is part of the name of a whole-number type. */
 bool c_integer_word(const struct token *k);
