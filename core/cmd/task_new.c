@@ -384,6 +384,11 @@ static bool install(struct making *m, struct error *e)
 {
     char *old = xasprintf("%s.old", m->tmp);
     bool there = fs_exists(m->folder);
+    if (there && !args_flag(m->a, "force")) {
+        free(old);
+        return error_set(e, ERR_INPUT, "%.300s has come to be meanwhile; nothing was changed",
+                         m->folder);
+    }
     bool ok = (!there || rename(m->folder, old) == 0) && rename(m->tmp, m->folder) == 0;
     if (!ok) {
         error_sys(e, "cannot make %s", m->folder);

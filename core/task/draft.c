@@ -92,6 +92,15 @@ static void guess_param(const struct draft *d, const struct guess *g, size_t i, 
     guess_extents(d, c, g, p);
 }
 
+/* The elements of an array: m*n. */
+static void put_product(const struct draft_param *p, struct buf *out)
+{
+    for (size_t k = 0; k < p->nextents; k++) {
+        bool plain = p->extents[k][strspn(p->extents[k], DRAFT_NAME_LETTERS)] == '\0';
+        buf_addf(out, plain ? "%s%s" : "%s(%s)", k ? "*" : "", p->extents[k]);
+    }
+}
+
 /* 4*(a + b + ...): every tensor once. */
 char *draft_bytes_guess(const struct draft *d)
 {
@@ -101,25 +110,31 @@ char *draft_bytes_guess(const struct draft *d)
         if (!p->nextents)
             continue;
         buf_addf(&b, "%s%s", b.len ? " + " : "4*(", p->kind == DRAFT_INOUT ? "2*" : "");
-        for (size_t k = 0; k < p->nextents; k++) {
-            bool plain = p->extents[k][strspn(p->extents[k], DRAFT_NAME_LETTERS)] == '\0';
-            buf_addf(&b, plain ? "%s%s" : "%s(%s)", k ? "*" : "", p->extents[k]);
-        }
+        put_product(p, &b);
     }
     buf_adds(&b, b.len ? ")" : "4");
     return buf_take(&b);
 }
 
-/* One operation for each element of the first output: never too much. */
-static char *flop_guess(const struct draft *d)
+char *draft_flop_guess(const struct draft *d)
 {
     struct buf b = {0};
     for (size_t i = 0; i < d->f.nparams && !b.len; i++)
-        for (size_t k = 0; d->params[i].kind >= DRAFT_OUTPUT && k < d->params[i].nextents; k++)
-            buf_addf(&b, "%s(%s)", k ? "*" : "", d->params[i].extents[k]);
+        if (d->params[i].kind >= DRAFT_OUTPUT)
+            put_product(&d->params[i], &b);
     if (!b.len)
-        buf_addc(&b, '1');
+        buf_adds(&b, DRAFT_FLOP_UNKNOWN);
     return buf_take(&b);
+}
+
+/* "saxpy() of saxpy.c"; a file's name may hold anything, a title may not. */
+static char *title_of(const struct draft *d)
+{
+    const char *slash = strrchr(d->file, '/'), *base = slash ? slash + 1 : d->file;
+    bool plain = strlen(base) <= 60;
+    for (const char *s = base; *s; s++)
+        plain = plain && isprint((unsigned char)*s) && *s != '#';
+    return plain ? xasprintf("%s() of %s", d->f.name, base) : xasprintf("%s()", d->f.name);
 }
 
 static void guess_all(struct draft *d)
@@ -132,9 +147,9 @@ static void guess_all(struct draft *d)
     guess_free(g, d->f.nparams);
     d->bytes = draft_bytes_guess(d);
     if (!d->flop)
-        d->flop = flop_guess(d);
+        d->flop = draft_flop_guess(d);
     d->wide = d->sparse = true;
-    d->title = xasprintf("%s, a function of one's own", d->f.name);
+    d->title = title_of(d);
     draft_scale(d, 1);
 }
 
@@ -278,7 +293,8 @@ size_t draft_unknown(const struct draft *d, struct buf *names)
     size_t n = 0;
     for (size_t i = 0; i < d->f.nparams; i++)
         if (d->params[i].kind >= DRAFT_INPUT && !d->params[i].nextents) {
-            buf_addf(names, "%s%s", n ? ", " : "", d->params[i].name);
+            if (names)
+                buf_addf(names, "%s%s", n ? ", " : "", d->params[i].name);
             n++;
         }
     return n;

@@ -65,7 +65,7 @@ void draft_spec_write(const struct draft *d, const char *command, struct buf *ou
  */
 bool draft_spec_read(struct draft *d, const char *file, const char *text, size_t n,
                      struct error *e) WARN_UNUSED;
-/* Arrays whose extents are not known (their names, comma-separated); 0: ready. */
+/* Arrays whose extents are not known; 0: ready. names (may be NULL): theirs, comma-separated. */
 size_t draft_unknown(const struct draft *d, struct buf *names);
 
 /* Whether a function of the draft's own stands between task and user's function, and why: adds a

@@ -136,7 +136,10 @@ static void put_adapter(const struct draft *d, struct buf *out)
     if (draft_adapts(d, &why)) {
         if (out->len && out->s[out->len - 1] != '\n')
             buf_addc(out, '\n');
-        buf_addf(out, "\n/* Made by warploop: the task calls this; %s. */\n", buf_str(&why));
+        buf_adds(out, "\n/* Made by warploop. The task calls this: ");
+        for (const char *s = buf_str(&why); *s; s++) /* one reason a line */
+            buf_adds(out, strncmp(s, "; ", 2) == 0 ? ";\n *" : (const char[]){*s, '\0'});
+        buf_adds(out, ". */\n");
         buf_adds(out, "#include <stddef.h>\n#include <string.h>\n\n");
         put_caller(d, false, d->f.name, out);
     }

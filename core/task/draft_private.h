@@ -10,6 +10,9 @@
 bool draft_extent_ok(const struct draft *d, const char *text, struct error *e);
 /* Sets d->entry, which depends on whether draft_adapts. */
 void draft_entry(struct draft *d);
-char *draft_bytes_guess(const struct draft *d); /* caller frees */
+/* Every tensor once; one operation for each element of the first output. The caller frees. */
+char *draft_bytes_guess(const struct draft *d);
+char *draft_flop_guess(const struct draft *d);
+#define DRAFT_FLOP_UNKNOWN "1"
 
 #endif

@@ -77,8 +77,11 @@ void draft_spec_write(const struct draft *d, const char *command, struct buf *ou
     for (size_t i = 0; i < d->f.nparams; i++)
         put_param(&d->params[i], out);
     buf_addf(out, "title   %s\n", d->title);
-    buf_addf(out, "flop    %s\n", d->flop);
-    buf_addf(out, "bytes   %s\n", d->bytes);
+    bool known = draft_unknown(d, NULL) == 0; /* else made anew from what is filled in */
+    if (known || strcmp(d->flop, DRAFT_FLOP_UNKNOWN) != 0)
+        buf_addf(out, "flop    %s\n", d->flop);
+    if (known)
+        buf_addf(out, "bytes   %s\n", d->bytes);
     if (d->wide || d->sparse)
         buf_addf(out, "also    %s%s%s\n", d->wide ? "wide" : "", d->wide && d->sparse ? " " : "",
                  d->sparse ? "sparse" : "");
@@ -393,7 +396,8 @@ static bool read_param(struct reader *r, enum draft_kind kind)
         i++;
     }
     if (i == f->nparams) {
-        const char *near = name_nearest(name, names, f->nparams);
+        /* of one or two letters any other is near */
+        const char *near = strlen(name) > 2 ? name_nearest(name, names, f->nparams) : NULL;
         return fail(r, "expected a parameter of %s(), got \"%.60s\"%s%s%s", f->name, name,
                     near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
     }
@@ -511,6 +515,8 @@ bool draft_spec_read(struct draft *d, const char *file, const char *text, size_t
         if (text[i] == '\0')
             return fail(&r, "expected plain text, got a NUL byte");
     d->wide = d->sparse = false;
+    free(d->bytes);
+    d->bytes = NULL;
     for (size_t i = 0; i < d->f.nparams; i++)
         d->params[i].line = 0;
     r.line = 0;
@@ -528,6 +534,12 @@ bool draft_spec_read(struct draft *d, const char *file, const char *text, size_t
     r.line = r.line ? r.line : 1;
     if (!check_whole(&r))
         return false;
+    if (!d->bytes)
+        d->bytes = draft_bytes_guess(d);
+    if (strcmp(d->flop, DRAFT_FLOP_UNKNOWN) == 0) {
+        free(d->flop);
+        d->flop = draft_flop_guess(d);
+    }
     draft_scale(d, 1);
     draft_entry(d);
     return true;

@@ -14,6 +14,8 @@
 struct var {
     char *name, *text; /* text: expression; of a pointer the offset */
     int array;         /* index of the parameter; -1: a whole number */
+    bool loop;         /* counts a loop */
+    bool met;          /* indexes something in this statement */
 };
 
 struct guesser {
@@ -25,7 +27,6 @@ struct guesser {
     size_t nvars, cap;
     const int64_t *primes; /* the sizes stand for these */
     int depth;
-    bool met[8];  /* sizes that index something in this statement */
     int64_t work; /* of the statement with the most so far, and its text */
     char *flop;
 };
@@ -64,7 +65,8 @@ static const struct var *find_var(const struct guesser *g, const char *s, size_t
 static void set_var(struct guesser *g, const struct token *name, int array, char *text_take)
 {
     VEC_ROOM(g->vars, g->nvars, g->cap);
-    g->vars[g->nvars++] = (struct var){xstrndup(name->s, name->n), text_take, array};
+    g->vars[g->nvars++] =
+        (struct var){.name = xstrndup(name->s, name->n), .text = text_take, .array = array};
 }
 
 static bool value_of(const void *ctx, const char *name, size_t n, int64_t *out)
@@ -163,6 +165,7 @@ static size_t take_for(struct guesser *g, size_t i)
         text = eq < semi ? expr_text(t, eq + 1, expr_end(t, eq + 1, semi, ",")) : NULL;
     }
     set_var(g, &t->v[cond], -1, text ? text : xstrdup("?"));
+    g->vars[g->nvars - 1].loop = true;
     return semi;
 }
 
@@ -268,8 +271,7 @@ static void clear(struct guess *g)
     g->nextents = 0;
 }
 
-/* A total that is no product but n + 2 or n + k - 1: as text; NULL when it is neither. A little
- * less than n is n: the ends of an array are often left out. */
+/* A total that is n + 2 or n + k - 1, as text; NULL when it is neither. */
 static char *sum_extent(const struct guesser *g, const int64_t total[2], size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -277,15 +279,51 @@ static char *sum_extent(const struct guesser *g, const int64_t total[2], size_t 
             bool pair = k > i;
             int64_t off = total[0] - primes[0][i] - (pair ? primes[0][k] : 0);
             if (total[1] - primes[1][i] - (pair ? primes[1][k] : 0) != off || off < -MAX_FACTOR ||
-                off > MAX_FACTOR)
+                off > MAX_FACTOR || (!pair && off < 0))
                 continue;
             const char *first = size_name(g->f, (int)i);
             if (!pair)
-                return off <= 0 ? xstrdup(first) : xasprintf("%s + %lld", first, (long long)off);
+                return xasprintf("%s + %lld", first, (long long)off);
             return xasprintf("%s + %s %c %lld", first, size_name(g->f, (int)k), off < 0 ? '-' : '+',
                              (long long)(off < 0 ? -off : off));
         }
     return NULL;
+}
+
+/* A total a little below a product of some of the sizes: the ends of an array, or of its rows, are
+ * often left out. */
+static bool near_product(const int64_t total[2], size_t n, int *power)
+{
+    for (unsigned set = 1; set < 1U << n; set++) {
+        int64_t p[2] = {1, 1};
+        bool near = true;
+        for (int k = 0; k < 2; k++) {
+            for (size_t i = 0; i < n; i++)
+                if (set >> i & 1 && __builtin_mul_overflow(p[k], primes[k][i], &p[k]))
+                    near = false;
+            near = near && total[k] <= p[k] && p[k] - total[k] <= p[k] / 100;
+        }
+        for (size_t i = 0; i < n; i++)
+            power[i] = set >> i & 1;
+        if (near)
+            return true;
+    }
+    return false;
+}
+
+/* Mark the loops whose counters an index expression holds. */
+static void meet(struct guesser *g, const char *text, int depth)
+{
+    size_t at = 0, len = strlen(text), word_len;
+    for (; depth < MAX_DEPTH && (word_len = expr_next_name(text, len, &at)) > 0; at += word_len) {
+        const struct var *v = find_var(g, text + at, word_len);
+        if (!v || v->array >= 0)
+            continue;
+        if (v->loop)
+            g->vars[v - g->vars].met = true;
+        else
+            meet(g, v->text, depth + 1);
+    }
 }
 
 /* Replace the extents of `out` by a product: the sizes in the order of the index expression. */
@@ -308,9 +346,10 @@ static void set_product(struct guesser *g, struct guess *out, const char *text, 
 /* An element of array `a` is used at an index that is at most `text`. */
 static void note_index(struct guesser *g, int a, const char *text)
 {
-    int power[2][8] = {{0}}, once[8] = {1, 1, 1, 1, 1, 1, 1, 1}, list[GUESS_RANK];
+    int power[2][8] = {{0}}, rough[8];
     int64_t constant[2] = {0}, total[2];
-    size_t n = size_count(g->f), met = 0;
+    size_t n = size_count(g->f);
+    struct guess *out = &g->out[a];
     bool product = true;
     for (int k = 0; k < 2; k++) {
         g->primes = primes[k];
@@ -319,34 +358,42 @@ static void note_index(struct guesser *g, int a, const char *text)
         total[k]++;
         product = factor(total[k], primes[k], n, power[k], &constant[k]) && product;
     }
-    order(g, text, 0, once, list, &met);
-    for (size_t i = 0; i < met; i++)
-        g->met[list[i]] = true;
-    if (met == 0 || total[0] <= g->most[a])
-        return;
+    meet(g, text, 0);
+    if (total[0] <= g->most[a] || total[0] <= MAX_FACTOR)
+        return; /* less than is known, or single elements */
     g->most[a] = total[0];
-    struct guess *out = &g->out[a];
+    out->odd = false;
     if (product && memcmp(power[0], power[1], sizeof power[0]) == 0 && constant[0] == constant[1]) {
         set_product(g, out, text, power[0], constant[0]);
-        return;
+    } else if (near_product(total, n, rough)) {
+        set_product(g, out, text, rough, 1);
+    } else {
+        char *sum = sum_extent(g, total, n);
+        clear(out);
+        out->odd = !sum;
+        if (sum)
+            out->extents[out->nextents++] = sum;
     }
-    clear(out);
-    char *sum = sum_extent(g, total, n);
-    out->odd = !sum;
-    if (sum)
-        out->extents[out->nextents++] = sum;
 }
 
-/* The end of a statement: it runs once for each index of the sizes that it met. */
+/* The end of a statement: it runs once for each value of the loop counters that it met. */
 static void note_work(struct guesser *g)
 {
     struct buf text = {0};
-    int64_t work = 1;
+    int64_t work = 1, trips;
     buf_addc(&text, '2');
-    for (int i = 0; i < 8; i++)
-        if (g->met[i] && !__builtin_mul_overflow(work, primes[0][i], &work))
-            buf_addf(&text, "*%s", size_name(g->f, i));
-    memset(g->met, 0, sizeof g->met);
+    g->primes = primes[0];
+    for (size_t i = 0; i < g->nvars; i++) {
+        struct var *v = &g->vars[i];
+        int power[8] = {1, 1, 1, 1, 1, 1, 1, 1}, list[GUESS_RANK];
+        size_t n = 0;
+        if (v->met && eval(g, v->name, &trips) && trips >= 1) {
+            order(g, v->text, 0, power, list, &n);
+            for (size_t k = 0; k < n && !__builtin_mul_overflow(work, trips, &work); k++)
+                buf_addf(&text, "*%s", size_name(g->f, list[k]));
+        }
+        v->met = false;
+    }
     if (work > g->work) {
         free(g->flop);
         g->work = work;

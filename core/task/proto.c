@@ -120,9 +120,9 @@ static bool missing(const struct reader *r, const char *entry, int declared)
                   "%.200s:%d: \"%.60s\" is only declared here; give the file that defines it",
                   r->file, declared, entry);
     else
-        error_set(r->e, ERR_INPUT,
-                  "%.200s: expected a definition of \"%.60s\"%s%s%s; the file defines: %s", r->file,
-                  entry, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "",
+        error_set(r->e, ERR_INPUT, "%.200s: expected a definition of \"%.60s\"%s%s%s%s", r->file,
+                  entry, near ? "; did you mean \"" : "", near ? near : "",
+                  near ? "\"? The file defines: " : "; the file defines: ",
                   n ? buf_str(&list) : "no function");
     for (size_t k = 0; k < n; k++)
         free(names[k]);
