@@ -227,19 +227,20 @@ static void say_size(const struct making *m, const struct calibration *c)
     buf_free(&b);
 }
 
-static void say_verdict(const struct making *m, double ns, bool full)
+static void say_verdict(const struct making *m, const struct calibration *c, bool full)
 {
-    if (ns < LEAST_NS) {
+    if (c->ns < LEAST_NS) {
         say(m, "warning",
-            "a call takes %.3g ms; under 20 ms the clock and the start of a process weigh more and "
-            "intervals get wider. %s",
-            ns / 1e6, full ? "The tensors have reached 512 MiB" : "Make the scored sizes larger");
-        say(m, "", "(%.1f times the work would take 25 ms)", WANT_NS / ns);
-    } else if (ns > MOST_NS) {
+            "a call takes %s%.3g ms; under 20 ms the clock and the start of a process weigh more "
+            "and intervals get wider. %s; about %.0f times the work would take 25 ms",
+            c->below ? "less than " : "", c->ns / 1e6,
+            full ? "The tensors have reached 512 MiB" : "Make the scored sizes larger",
+            WANT_NS / c->ns);
+    } else if (c->ns > MOST_NS) {
         say(m, "warning",
-            "a call takes %.3g ms; every try takes about 50 calls. %.2g of the work "
-            "would take 25 ms",
-            ns / 1e6, WANT_NS / ns);
+            "a call takes %.3g ms, and a try some 50 calls; make the scored sizes smaller: %.2g of "
+            "the work would take 25 ms",
+            c->ns / 1e6, WANT_NS / c->ns);
     }
 }
 
@@ -322,7 +323,7 @@ static bool choose_sizes(struct making *m, struct error *e)
     cJSON_AddStringToObject(m->said, "sizes", buf_str(&sizes));
     cJSON_AddNumberToObject(m->said, "call_ms", c.ns / 1e6);
     buf_free(&sizes);
-    say_verdict(m, c.ns, full);
+    say_verdict(m, &c, full);
     return true;
 }
 
@@ -413,15 +414,20 @@ static void say_next(struct making *m)
     if (m->json) {
         return;
     }
+    static const char *const lines[][3] = {
+        {"warploop task show ", "", "what a kernel of this task has to be"},
+        {"warploop task check ", "", "the proof of its check again, line by line"},
+        {"warploop run ", "", "measures it; the tuner has no moves for it, so it ends there"},
+        {"warploop run ", " --agent outside", "waits for kernels of yours, or of an agent, by:"},
+    };
     struct buf b = {0};
-    buf_addf(
-        &b,
-        "\nnext:\n"
-        "  warploop task show %s                what a kernel has to be\n"
-        "  warploop run %s --agent outside      waits for kernels of yours, or of an agent:\n"
-        "  warploop submit RUN FILE --why TEXT --strategy NAME --wait\n"
-        "  warploop run %s                      the tuner: it has no moves for this task yet\n",
-        name, name, name);
+    buf_adds(&b, "\nnext:\n");
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        buf_addf(&b, "  %s%s%s", lines[i][0], name, lines[i][1]);
+        put_pad(&b, strlen(name) + 33);
+        buf_addf(&b, "%s\n", lines[i][2]);
+    }
+    buf_adds(&b, "  warploop submit RUN FILE --why TEXT --strategy NAME --wait\n");
     cmd_print(&b);
 }
 

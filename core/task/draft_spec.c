@@ -428,15 +428,13 @@ static bool read_also(struct reader *r)
 static bool read_title(struct reader *r)
 {
     char *text = rest(r);
-    for (const char *s = text; *s; s++)
-        if (iscntrl((unsigned char)*s)) {
-            free(text);
-            return fail(r, "expected plain text, got the control character 0x%02x",
-                        (unsigned char)*s);
-        }
     size_t n = strlen(text);
     free(r->d->title);
     r->d->title = text;
+    for (const char *s = text; *s; s++)
+        if (iscntrl((unsigned char)*s))
+            return fail(r, "expected plain text, got the control character 0x%02x",
+                        (unsigned char)*s);
     return (n >= 1 && n <= 120) || fail(r, "expected 1 to 120 bytes of text");
 }
 
