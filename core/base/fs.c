@@ -45,26 +45,29 @@ bool fs_mkdirs(const char *path, struct error *e)
     return ok;
 }
 
-bool fs_home(char **out, struct error *e)
+/* The folder of runs and of the user's tasks, whether it is there or not; NULL: none is known. */
+static char *home_path(void)
 {
     const char *home = getenv("WARPLOOP_HOME");
     const char *xdg = getenv("XDG_DATA_HOME");
-    char *path = NULL;
-    if (home && *home) {
-        path = xstrdup(home);
-    } else if (xdg && *xdg == '/') {
-        path = fs_join(xdg, "warploop");
-    } else {
-        const char *h = getenv("HOME");
-        if (!h || !*h) {
-            struct passwd *pw = getpwuid(getuid());
-            h = pw ? pw->pw_dir : NULL;
-        }
-        if (!h || !*h)
-            return error_set(e, ERR_INPUT,
-                             "no home folder is known: set WARPLOOP_HOME to a folder for the runs");
-        path = xasprintf("%s/.local/share/warploop", h);
+    if (home && *home)
+        return xstrdup(home);
+    if (xdg && *xdg == '/')
+        return fs_join(xdg, "warploop");
+    const char *h = getenv("HOME");
+    if (!h || !*h) {
+        struct passwd *pw = getpwuid(getuid());
+        h = pw ? pw->pw_dir : NULL;
     }
+    return h && *h ? xasprintf("%s/.local/share/warploop", h) : NULL;
+}
+
+bool fs_home(char **out, struct error *e)
+{
+    char *path = home_path();
+    if (!path)
+        return error_set(e, ERR_INPUT,
+                         "no home folder is known: set WARPLOOP_HOME to a folder for the runs");
     char *runs = fs_join(path, "runs");
     bool ok = fs_mkdirs(runs, e);
     free(runs);
@@ -176,4 +179,11 @@ char *fs_kernels_dir(void)
     free(beside);
     free(deeper);
     return real ? real : xstrdup("/usr/share/warploop/kernels");
+}
+
+char *fs_user_kernels_dir(void)
+{
+    char *home = home_path(), *kernels = home ? fs_join(home, "kernels") : NULL;
+    free(home);
+    return kernels;
 }

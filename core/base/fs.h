@@ -28,8 +28,11 @@ char *fs_join(const char *dir, const char *name);
 /* The folder of the running program (from /proc/self/exe), where its siblings lie; caller frees. */
 char *fs_program_dir(void);
 
-/* The folder that holds the tasks: $WARPLOOP_KERNELS, else `kernels` beside the build folder of the
- * running program, else the installed share folder. Caller frees. */
+/* The folder that holds the tasks that come with warploop: $WARPLOOP_KERNELS, else `kernels` beside
+ * the build folder of the running program, else the installed share folder. Caller frees. */
 char *fs_kernels_dir(void);
+/* The folder of the user's own tasks, looked at first: `kernels` in the folder that fs_home names.
+ * It need not exist; NULL when no home folder is known. Caller frees. */
+char *fs_user_kernels_dir(void);
 
 #endif

@@ -51,9 +51,10 @@ void cmd_help_all(struct buf *out)
              "\nExit codes: 0 done; 1 the thing asked for is not so (a check failed, there is\n"
              "no record); 2 bad usage or input; 3 the system or the machine failed;\n"
              "130 interrupted.\n"
-             "\nEnvironment: WARPLOOP_HOME (where runs are kept; ~/.local/share/warploop),\n"
-             "WARPLOOP_KERNELS (where tasks are looked up), WARPLOOP_PLAIN (not empty: plain\n"
-             "lines instead of the workbench), NO_COLOR (not empty: no colour).\n");
+             "\nEnvironment: WARPLOOP_HOME (where runs and tasks of your own are kept:\n"
+             "runs/ and kernels/; ~/.local/share/warploop), WARPLOOP_KERNELS (where the tasks\n"
+             "lie that come with warploop; your own are looked at first), WARPLOOP_PLAIN (not\n"
+             "empty: plain lines instead of the workbench), NO_COLOR (not empty: no colour).\n");
 }
 
 void cmd_help_one(const struct cmd *c, struct buf *out)

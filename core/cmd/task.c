@@ -1,18 +1,16 @@
-/* warploop task: list the tasks, show one, prove that its check can be trusted. */
-#include <math.h>
+/* warploop task: list the tasks, show one. What proves and makes one: task_check.c, task_new.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cmd/cmd.h"
+#include "core/cmd/task_verbs.h"
 #include "core/cmd/view.h"
-#include "core/loop/proof.h"
 #include "core/task/task.h"
 
-static const char *const verbs[] = {"ls", "show", "check"};
+static const char *const verbs[] = {"ls", "show", "check", "new"};
 
 static enum exit_code task_ls(bool json)
 {
@@ -143,86 +141,27 @@ static enum exit_code task_show(const char *name, bool json)
     return EXIT_DONE;
 }
 
-/* ---- check ------------------------------------------------------------------------------------
- */
-
-struct tally {
-    size_t right, wrong;
-};
-
-static void put_proof(void *ctx, const struct proof_result *r)
-{
-    static const char *const kinds[] = {"honest", "combination", "cheat"};
-    struct tally *n = ctx;
-    struct buf b = {0};
-    n->right += r->holds;
-    n->wrong += !r->holds;
-    buf_addf(&b, "%s  %-12s", r->holds ? "ok    " : "FAILED", kinds[r->c->kind]);
-    put_line(&b, r->c->name, 60);
-    put_pad(&b, 64);
-    buf_addf(&b, "%s", verdict_name(r->verdict));
-    if (*r->family) {
-        buf_adds(&b, " in ");
-        put_line(&b, r->family, 30);
-        buf_adds(&b, ", ");
-        put_line(&b, r->shape, 30);
-        buf_adds(&b, *r->tensor ? ", " : "");
-        put_line(&b, r->tensor, 20);
-        if (!isnan(r->error)) {
-            buf_addf(&b, ": error %.2g, limit %.2g", r->error, r->limit);
-        }
-    }
-    if (!r->holds && *r->message) {
-        buf_adds(&b, ": ");
-        put_line(&b, r->message, 300);
-    }
-    buf_addc(&b, '\n');
-    cmd_print(&b);
-    fflush(stdout);
-}
-
-static enum exit_code task_check(const struct args *a, const char *name)
-{
-    struct error e = {0};
-    struct task *t = task_load(name, &e);
-    if (!t) {
-        return cmd_fail(&e);
-    }
-    struct tally n = {0};
-    bool held = false;
-    struct proof_opts o = {
-        .jail = args_text(a, "jail", "auto"),
-        .combinations = (size_t)args_whole(a, "combinations", 24),
-        .seed = (uint64_t)args_whole(a, "seed", 1),
-    };
-    bool ok = proof_run(t, &o, put_proof, &n, &held, &e);
-    task_free(t);
-    if (!ok) {
-        return cmd_fail(&e);
-    }
-    struct buf b = {0};
-    buf_addf(&b, "%s: honest kernels pass and cheats fail: %zu as they should, %zu not\n", name,
-             n.right, n.wrong);
-    cmd_print(&b);
-    return held ? EXIT_DONE : EXIT_NOT_SO;
-}
-
 static enum exit_code run(const struct args *a)
 {
     struct error e = {0};
     const char *verb = args_pos(a, 0), *name = args_pos(a, 1);
     bool is_ls = strcmp(verb, "ls") == 0;
     bool is_show = strcmp(verb, "show") == 0, is_check = strcmp(verb, "check") == 0;
-    if (!is_ls && !is_show && !is_check) {
-        const char *near = nearest_name(verb, verbs, 3);
-        error_set(&e, ERR_INPUT, "task: expected ls, show or check, not \"%.40s\"%s%s", verb,
+    bool is_new = strcmp(verb, "new") == 0;
+    if (!is_ls && !is_show && !is_check && !is_new) {
+        const char *near = nearest_name(verb, verbs, 4);
+        error_set(&e, ERR_INPUT, "task: expected ls, show, check or new, not \"%.40s\"%s%s", verb,
                   near ? "; nearest is " : "", near ? near : "");
         return cmd_fail(&e);
     }
     if (!is_ls && !name) {
-        error_set(&e, ERR_INPUT, "task %s: expected the TASK's name (warploop task ls lists them)",
-                  verb);
+        error_set(&e, ERR_INPUT, "task %s: expected the TASK's name%s", verb,
+                  is_new ? ", such as: task new saxpy --c saxpy.c --entry saxpy"
+                         : " (warploop task ls lists them)");
         return cmd_fail(&e);
+    }
+    if (is_new) {
+        return task_new(a, name);
     }
     if (is_ls) {
         return task_ls(args_flag(a, "json"));
@@ -231,7 +170,22 @@ static enum exit_code run(const struct args *a)
 }
 
 static const struct option_desc options[] = {
-    {.name = "json", .kind = OPTION_FLAG, .help = "ls and show: JSON"},
+    {.name = "json", .kind = OPTION_FLAG, .help = "ls, show and new: JSON"},
+    {.name = "c", .kind = OPTION_TEXT, .value = "FILE", .help = "new: the C source (needed)"},
+    {.name = "entry",
+     .kind = OPTION_TEXT,
+     .value = "F",
+     .help = "new: the function in it (default: NAME)"},
+    {.name = "spec",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "new: the spec (default: NAME.spec beside the C source)"},
+    {.name = "reference",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "new: the definition in float64 (default: made from the function)"},
+    {.name = "spec-only", .kind = OPTION_FLAG, .help = "new: write the spec and stop"},
+    {.name = "force", .kind = OPTION_FLAG, .help = "new: replace a task of this name"},
     {.name = "combinations",
      .kind = OPTION_WHOLE,
      .value = "N",
@@ -248,18 +202,27 @@ static const struct option_desc options[] = {
      .kind = OPTION_CHOICE,
      .value = "J",
      .choices = "auto|none",
-     .help = "check: none compiles and runs without isolation"},
+     .help = "check, new: none compiles and runs without isolation"},
     {0},
 };
 
 const struct cmd cmd_task = {
     .name = "task",
-    .usage = "ls|show|check [TASK]",
-    .summary = "list the tasks, show one, or prove its check",
+    .usage = "ls|show|check|new [TASK]",
+    .summary = "list the tasks, show or prove one, make one of your own",
     .options = options,
     .details =
         "check builds the baseline, the start, combinations of the moves (all must pass), and\n"
         "kernels that write zeros, constants or nothing, drop the history or leave an output\n"
-        "out (all must be refused). Exit code 1 when one of them is not as it should be.",
+        "out (all must be refused). Exit code 1 when one of them is not as it should be.\n"
+        "\n"
+        "new makes a task of a C function of your own: void F(...) with sizes (int, long, size_t\n"
+        "...), float and double scalars, const float * (inputs) and float * (outputs). It writes\n"
+        "what it assumes (sizes, extents, values, limits) into a spec of about ten lines; where\n"
+        "something cannot be told from the source it stops there with exit code 1. Else, and when\n"
+        "the spec is there already, it makes the task: baseline and start are the function, the\n"
+        "reference is the same in float64, sizes are measured, the check is proven.\n"
+        "Tasks of your own live in $WARPLOOP_HOME/kernels and are found by name before those that\n"
+        "come with warploop ($WARPLOOP_KERNELS).",
     .run = run,
 };

@@ -25,7 +25,7 @@ void proposal_free(struct proposal *p);
 enum agent_answer {
     AGENT_PROPOSES, /* *p is filled */
     AGENT_WAITS,    /* nothing until results in flight are in */
-    AGENT_FINISHED, /* nothing left to try (stalled) */
+    AGENT_FINISHED, /* nothing left to try (stalled); *e may say why */
     AGENT_FAILED,   /* *e says why */
 };
 

@@ -170,6 +170,7 @@ static void close_run(struct engine *g)
     free(g->full.rest);
     free(g->baseline.rest);
     free(g->fatal);
+    free(g->agent_why);
 }
 
 /* ---- a turn -----------------------------------------------------------------------------------
@@ -191,6 +192,8 @@ static char *end_line(const struct engine *g, enum end_reason reason)
             return xasprintf("%lld calls are spent; %s", (long long)s->ncalls, best);
         return xasprintf("%.3g hours of work are spent; %s", goal->hours, best);
     case END_STALLED:
+        if (g->agent_why)
+            return xasprintf("%s; %s", g->agent_why, best);
         return xasprintf("%s has nothing left to try; %s", g->agent.name, best);
     case END_ERROR:
         return xstrdup(g->fatal ? g->fatal : "the baseline cannot be built");

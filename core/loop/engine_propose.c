@@ -195,6 +195,8 @@ void engine_propose(struct engine *g)
         break;
     case AGENT_FINISHED:
         g->agent_finished = true;
+        free(g->agent_why);
+        g->agent_why = *e.msg ? xstrdup(e.msg) : NULL;
         break;
     case AGENT_FAILED:
         if (!g->fatal)

@@ -118,9 +118,10 @@ enum agent_answer tuner_propose(const struct task *t, const struct run_state *s,
 {
     if (!t->c.moves || t->nmoves + t->ntunables == 0) {
         error_set(e, ERR_NOTFOUND,
-                  "task %s has no moves that the tuner could combine: hand in "
-                  "versions of your own with `warploop submit RUN FILE --why TEXT`",
-                  t->name);
+                  "task %s has no moves that the tuner could combine, so there is nothing to try; "
+                  "for kernels of your own, or of an agent: warploop run %s --agent outside, then "
+                  "warploop submit RUN FILE --why TEXT --strategy NAME",
+                  t->name, t->name);
         return AGENT_FINISHED;
     }
     struct tuner u = {.t = t, .s = s};

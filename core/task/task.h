@@ -100,11 +100,12 @@ struct task {
     struct hash hash; /* of task.json and every source it names: the task's identity */
 };
 
-/* `name` is a task's name (looked up in the kernels folder; unknown: the error lists what there is)
- * or a path to a folder that holds task.json. */
+/* `name` is a task's name (looked up among the user's own tasks, then among those that come with
+ * warploop: core/base/fs.h; unknown: the error lists what there is) or a path to a folder that
+ * holds task.json. */
 struct task *task_load(const char *name, struct error *e);
 void task_free(struct task *t);
-/* Names of all tasks, sorted; free with task_names_free. */
+/* Names of all tasks, sorted, each once; free with task_names_free. */
 bool task_names(char ***names, size_t *n, struct error *e) WARN_UNUSED;
 void task_names_free(char **names, size_t n);
 

@@ -273,35 +273,61 @@ struct task *task_from_text(const char *dir, const char *file, const char *text,
 
 /* ---------------------------------------------------------------- finding */
 
-bool task_names(char ***names, size_t *n, struct error *e)
+struct names {
+    char **v;
+    size_t n, cap;
+};
+
+/* Put in order; a name that stands already is that of an earlier folder. */
+static void add_name(struct names *l, const char *name)
 {
-    char *kernels = fs_kernels_dir();
-    size_t cap = 0;
-    *names = NULL;
-    *n = 0;
+    size_t i = l->n;
+    while (i > 0 && strcmp(l->v[i - 1], name) > 0)
+        i--;
+    if (i > 0 && strcmp(l->v[i - 1], name) == 0)
+        return;
+    VEC_ROOM(l->v, l->n, l->cap);
+    memmove(l->v + i + 1, l->v + i, (l->n - i) * sizeof *l->v);
+    l->v[i] = xstrdup(name);
+    l->n++;
+}
+
+/* The tasks of one folder. false: it cannot be read (errno). */
+static bool add_names(const char *kernels, struct names *l)
+{
     DIR *d = opendir(kernels);
-    if (!d) {
-        error_sys(e, "the folder of tasks, %s (set WARPLOOP_KERNELS to another)", kernels);
-        free(kernels);
-        return false;
-    }
     const struct dirent *entry;
-    while ((entry = readdir(d))) {
+    while (d && (entry = readdir(d))) {
         if (*entry->d_name == '.')
             continue;
         char *path = xasprintf("%s/%s/task.json", kernels, entry->d_name);
-        if (fs_exists(path)) {
-            VEC_ROOM(*names, *n, cap);
-            size_t i = (*n)++;
-            for (; i > 0 && strcmp((*names)[i - 1], entry->d_name) > 0; i--)
-                (*names)[i] = (*names)[i - 1];
-            (*names)[i] = xstrdup(entry->d_name);
-        }
+        if (fs_exists(path))
+            add_name(l, entry->d_name);
         free(path);
     }
-    closedir(d);
+    if (d)
+        closedir(d);
+    return d;
+}
+
+bool task_names(char ***names, size_t *n, struct error *e)
+{
+    char *kernels = fs_kernels_dir(), *own = fs_user_kernels_dir();
+    struct names l = {0};
+    bool ok = add_names(kernels, &l);
+    if (!ok)
+        error_sys(e, "the folder of tasks, %s (set WARPLOOP_KERNELS to another)", kernels);
+    else if (own)
+        add_names(own, &l); /* as a rule it is not there */
+    if (!ok) {
+        task_names_free(l.v, l.n);
+        l = (struct names){0};
+    }
+    *names = l.v;
+    *n = l.n;
     free(kernels);
-    return true;
+    free(own);
+    return ok;
 }
 
 void task_names_free(char **names, size_t n)
@@ -331,21 +357,31 @@ static bool unknown_task(const char *name, struct error *e)
     return false;
 }
 
+/* NAME in a folder of tasks (freed; may be NULL), when it is a task; the caller frees. */
+static char *find_in(char *kernels_take, const char *name)
+{
+    char *dir = kernels_take ? fs_join(kernels_take, name) : NULL,
+         *file = dir ? fs_join(dir, "task.json") : NULL;
+    bool found = file && fs_exists(file);
+    free(kernels_take);
+    free(file);
+    if (found)
+        return dir;
+    free(dir);
+    return NULL;
+}
+
 /* The folder of a task by name or path; the caller frees. */
 static char *find_dir(const char *name, bool *by_name, struct error *e)
 {
     *by_name = false;
     if (!strchr(name, '/') && *name && *name != '.') {
-        char *kernels = fs_kernels_dir(), *dir = fs_join(kernels, name),
-             *file = fs_join(dir, "task.json");
-        bool found = fs_exists(file);
-        free(kernels);
-        free(file);
-        if (found) {
-            *by_name = true;
+        char *dir = find_in(fs_user_kernels_dir(), name);
+        if (!dir)
+            dir = find_in(fs_kernels_dir(), name);
+        *by_name = dir;
+        if (dir)
             return dir;
-        }
-        free(dir);
     }
     size_t n = strlen(name);
     bool is_file = n > 10 && strcmp(name + n - 10, "/task.json") == 0;
