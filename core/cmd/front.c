@@ -106,8 +106,7 @@ static enum exit_code driver_end(struct driver *d, bool interrupted)
     return interrupted ? EXIT_INTERRUPTED : EXIT_DONE;
 }
 
-/* SIGTERM, SIGINT and SIGHUP as a descriptor: blocked here, so that they wait for us. */
-static int signals_take(void)
+int signals_take(void)
 {
     sigset_t set;
     sigemptyset(&set);

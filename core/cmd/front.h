@@ -31,4 +31,8 @@ enum exit_code front_drive(const struct front_opts *o);
  * nobody drives the run. */
 enum exit_code front_follow(const struct front_opts *o, bool read_only);
 
+/* SIGTERM, SIGINT and SIGHUP as a descriptor (a signalfd, the caller closes it): blocked here from
+ * now on, so that they wait for us. */
+int signals_take(void);
+
 #endif

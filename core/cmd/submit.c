@@ -13,21 +13,30 @@
 
 #define SOURCE_MAX (1u << 20)
 
+bool kernel_read(const char *file, struct buf *out, struct error *e)
+{
+    if (!fs_read(file, SOURCE_MAX, out, e)) {
+        return false;
+    }
+    const char *nul = memchr(buf_str(out), 0, out->len);
+    if (out->len && !nul) {
+        return true;
+    }
+    if (nul) {
+        error_set(e, ERR_INPUT, "%.300s has a NUL byte at offset %zu: expected a kernel's source",
+                  file, (size_t)(nul - out->s));
+    } else {
+        error_set(e, ERR_INPUT, "%.300s is empty: expected a kernel's source", file);
+    }
+    buf_free(out);
+    return false;
+}
+
 bool submit_request(const char *file, const char *why, const char *strategy, char **out,
                     struct error *e)
 {
     struct buf source = {0};
-    if (!fs_read(file, SOURCE_MAX, &source, e)) {
-        return false;
-    }
-    if (source.len == 0) {
-        return error_set(e, ERR_INPUT, "%.300s is empty: expected a kernel's source", file);
-    }
-    const char *nul = memchr(source.s, 0, source.len);
-    if (nul) {
-        error_set(e, ERR_INPUT, "%.300s has a NUL byte at offset %zu: expected a kernel's source",
-                  file, (size_t)(nul - source.s));
-        buf_free(&source);
+    if (!kernel_read(file, &source, e)) {
         return false;
     }
     const char *slash = strrchr(file, '/');
