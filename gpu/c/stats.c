@@ -109,6 +109,28 @@ double stats_t_quantile(double p, double df)
     return p < 0.5 ? -(lo + hi) / 2 : (lo + hi) / 2;
 }
 
+static size_t next_look(size_t n, size_t max)
+{
+    size_t next = n + (2 * n + 4) / 5; /* rounded up */
+    return next < max ? next : max;
+}
+
+size_t stats_looks(size_t min, size_t max)
+{
+    size_t looks = 1;
+    for (size_t n = min; n < max; n = next_look(n, max))
+        looks++;
+    return looks;
+}
+
+bool stats_is_look(size_t n, size_t min, size_t max)
+{
+    size_t look = min;
+    while (look < n && look < max)
+        look = next_look(look, max);
+    return look == n;
+}
+
 double stats_look_level(size_t looks)
 {
     return 1 - STATS_ALPHA_TRY / (double)(looks ? looks : 1);

@@ -10,9 +10,10 @@
 #include "core/base/mem.h"
 #include "gpu/c/evaluate.h"
 
-#define BLOCKS      2         /* of each shape in a set, */
-#define ROUNDS      2         /* each so often through all versions, */
-#define LONG_NS     800000000 /* unless a round takes longer than this: then one of one */
+#define BLOCKS      2                 /* of each shape in a set, */
+#define ROUNDS      2                 /* each so often through all versions, */
+#define LONG_NS     15000000          /* unless a call takes longer than this: then one of one */
+#define BRIEF_SETS  (BLOCKS * ROUNDS) /* times as many of these are allowed */
 #define EMPTY_CALLS (3 * BLOCKS * ROUNDS) /* before, amid and after each round */
 #define TRIES       6  /* of a disturbed sample, with longer and longer pauses, */
 #define PATIENCE    30 /* but of all samples together no more than this and twice as many */
@@ -138,10 +139,16 @@ static bool hopeless(const double *x, size_t n, size_t max, double level, double
     return best - stats_t_quantile(level, (double)(max - 1)) * sd / sqrt((double)max) < needed;
 }
 
+static size_t sets_limit(const struct timing *t, const struct ev_request *r)
+{
+    size_t max = (size_t)r->sets_max * (t->brief ? BRIEF_SETS : 1);
+    return max < TIMING_SETS_MAX ? max : TIMING_SETS_MAX;
+}
+
 bool timing_decide(struct timing *t, const struct ev_request *r, bool has_incumbent)
 {
     double speedup[TIMING_SETS_MAX], gain[TIMING_SETS_MAX], *versus;
-    size_t n = t->sets, min = (size_t)r->sets_min, max = (size_t)r->sets_max;
+    size_t n = t->sets, min = (size_t)r->sets_min, max = sets_limit(t, r);
     for (size_t s = 0; s < n; s++) {
         speedup[s] = log_ratio(t, s, V_CANDIDATE, V_BASELINE);
         gain[s] = has_incumbent ? log_ratio(t, s, V_CANDIDATE, V_INCUMBENT) : speedup[s];
@@ -150,12 +157,12 @@ bool timing_decide(struct timing *t, const struct ev_request *r, bool has_incumb
     t->has_gain = has_incumbent;
     t->speedup = stats_mean_interval(speedup, n, 0.95);
     t->gain = stats_mean_interval(versus, n, 0.95);
-    t->record_level = stats_look_level(max - min + 1);
+    t->record_level = stats_look_level(stats_looks(min, max));
     double lower = stats_lower_bound(versus, n, t->record_level), needed = log1p(r->margin);
     t->record_lower = exp(lower);
     t->shape_loss = has_incumbent && loses_on_a_shape(t, r->max_shape_loss);
     bool shared = t->disturbed * 5 > t->samples;
-    bool proven = n >= min && lower > needed;
+    bool proven = stats_is_look(n, min, max) && lower > needed;
     t->record = proven && !t->shape_loss && !shared;
     t->decided = proven || n >= max || t->gain.hi < needed ||
                  hopeless(versus, n, max, t->record_level, needed);
@@ -379,17 +386,21 @@ static bool run_round(struct stage *g, const struct ev_family *f, const struct e
            (!g->plan.check || compare_with_baseline(g, &at));
 }
 
-/* New inputs, and the rounds with them; *slow: one round was long enough. */
+/* New inputs, and the rounds with them. The stage's first round shows whether calls are long. */
 static bool run_block(struct stage *g, const struct ev_family *f, const struct ev_shape *s,
-                      size_t number, bool *slow)
+                      size_t number)
 {
+    struct timing *t = &g->ev->timing;
     evaluation_fill(g->ev, f, s, &g->inputs);
-    *slow = false;
-    for (size_t i = 0; i < ROUNDS && !*slow; i++) {
+    for (size_t i = 0; i < ROUNDS; i++) {
         int64_t begin = clock_mono_ns();
+        bool first = t->samples == 0;
         if (!run_round(g, f, s, (number + i) % 2 != 0))
             return false;
-        *slow = clock_mono_ns() - begin > LONG_NS;
+        if (first)
+            t->brief = clock_mono_ns() - begin > LONG_NS * (int64_t)g->plan.n;
+        if (t->brief)
+            break;
     }
     return true;
 }
@@ -471,10 +482,9 @@ static bool run_shape(struct stage *g, size_t index)
     if (!open_shape(g, s))
         return false;
     for (size_t b = 0; b < BLOCKS; b++) {
-        bool slow;
-        if (!run_block(g, f, s, t->sets + b, &slow))
+        if (!run_block(g, f, s, t->sets + b))
             return false;
-        bool last = b + 1 == BLOCKS || slow;
+        bool last = b + 1 == BLOCKS || t->brief;
         if (last && t->sets == 0 && index == 0 && screened(g)) {
             store(g, index);
             t->nshapes = 1;
@@ -557,16 +567,13 @@ static bool run_sets(struct evaluation *ev, const struct plan *plan)
     g.inputs.fd = g.outputs.fd = g.wide.fd = -1;
     for (size_t k = 0; k < plan->n; k++)
         has_incumbent = has_incumbent || plan->order[k] == V_INCUMBENT;
-    size_t max = (size_t)ev->r->sets_max;
-    if (max > TIMING_SETS_MAX)
-        max = TIMING_SETS_MAX;
     bool ok = true, decided = false;
-    while (ok && !decided && t->sets < max) {
+    while (ok && !decided && t->sets < sets_limit(t, ev->r)) {
         ok = run_set(&g);
         if (!ok)
             break;
         if (ev->r->mode == EV_MODE_BASELINE) {
-            decided = t->sets >= (size_t)ev->r->sets_min;
+            decided = t->sets >= (size_t)ev->r->sets_min * (t->brief ? 2 : 1);
         } else {
             decided = timing_decide(t, ev->r, has_incumbent);
         }
@@ -575,7 +582,7 @@ static bool run_sets(struct evaluation *ev, const struct plan *plan)
             snprintf(text, sizeof text,
                      has_incumbent ? "%.3fx the incumbent" : "%.3fx the baseline",
                      exp(has_incumbent ? t->gain.mean : t->speedup.mean));
-            evaluation_progress(ev, "time", t->sets, max,
+            evaluation_progress(ev, "time", t->sets, sets_limit(t, ev->r),
                                 ev->r->mode == EV_MODE_BASELINE ? "the baseline" : text);
         }
     }

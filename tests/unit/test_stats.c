@@ -70,6 +70,24 @@ static void test_intervals(void **state)
     NEAR(stats_look_level(6), 1 - 1e-3 / 6, 1e-15);
 }
 
+static void test_looks(void **state)
+{
+    (void)state;
+    static const size_t want[] = {5, 7, 10, 14, 20, 28, 40};
+    size_t k = 0;
+    for (size_t n = 1; n <= 50; n++) {
+        bool look = k < ARRAY_LEN(want) && n == want[k];
+        assert_int_equal(stats_is_look(n, 5, 40), look);
+        k += look;
+    }
+    assert_int_equal(stats_looks(5, 40), ARRAY_LEN(want));
+    assert_int_equal(stats_looks(5, 10), 3);
+    assert_int_equal(stats_looks(2, 3), 2);
+    assert_int_equal(stats_looks(7, 7), 1);
+    assert_true(stats_is_look(7, 7, 7));
+    assert_true(stats_is_look(9, 7, 9)); /* the last is one, wherever it lies */
+}
+
 /* A timing with `n` sets of one shape, whose log gains are gain + sd * noise. */
 struct world {
     struct timing t;
@@ -214,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_statistics),
         cmocka_unit_test(test_t_quantiles),
+        cmocka_unit_test(test_looks),
         cmocka_unit_test(test_intervals),
         cmocka_unit_test(test_false_records),
         cmocka_unit_test(test_true_records),
