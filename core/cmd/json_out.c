@@ -177,18 +177,23 @@ cJSON *json_reply(const cJSON *reply)
     return o;
 }
 
-cJSON *json_version_full(struct run_view *v, int64_t id)
+void out_message(cJSON *o, struct run_view *v, const struct version *ver)
 {
-    const struct version *ver = state_version(v->s, id);
-    struct evidence ev;
     struct event judged = {0};
-    cJSON *o = json_version(ver);
-    if (ver->try_seq && reader_event(v->r, ver->try_seq, &judged, NULL)) {
+    if (ver && ver->try_seq && reader_event(v->r, ver->try_seq, &judged, NULL)) {
         out_text(o, "message", judged.text);
         event_free_texts(&judged);
     } else {
         out_text(o, "message", NULL);
     }
+}
+
+cJSON *json_version_full(struct run_view *v, int64_t id)
+{
+    const struct version *ver = state_version(v->s, id);
+    struct evidence ev;
+    cJSON *o = json_version(ver);
+    out_message(o, v, ver);
     (void)!evidence_open(v->r, id, &ev, NULL);
     cJSON_AddItemToObject(o, "result", json_reply(ev.result.root));
     cJSON_AddItemToObject(o, "build", json_reply(ev.build.root));

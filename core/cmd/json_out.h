@@ -13,7 +13,10 @@
 #include "core/cmd/view.h"
 
 /* The option's row in a command's table. */
-#define JSON_OPTION(what) {.name = "json", .kind = OPTION_FLAG, .help = (what)}
+#define JSON_OPTION(what)                                                                          \
+    {                                                                                              \
+        .name = "json", .kind = OPTION_FLAG, .help = (what)                                        \
+    }
 
 /* Members of an object. */
 void out_text(cJSON *o, const char *key, const char *text); /* null when NULL or "" */
@@ -35,6 +38,9 @@ cJSON *json_version(const struct version *v);
 cJSON *json_event(const struct event *ev, bool body);
 /* The same with what was said, measured and built: "message", "result" and "build", or null. */
 cJSON *json_version_full(struct run_view *v, int64_t id);
+/* Member "message": what was said of the version when it was judged; null without one (ver may be
+ * NULL). */
+void out_message(cJSON *o, struct run_view *v, const struct version *ver);
 /* What a child of the back end replied, as it is shown: whole numbers as numbers, without what only
  * the wire needs. A copy; null for NULL. */
 cJSON *json_reply(const cJSON *reply);

@@ -5,6 +5,7 @@
 #include "core/cmd/ask.h"
 #include "core/cmd/front.h"
 #include "core/cmd/goal.h"
+#include "core/cmd/json_out.h"
 #include "core/log/log.h"
 
 /* A run that spent its budget or met its target ends again at once unless it is given more. */
@@ -50,7 +51,7 @@ static enum exit_code run(const struct args *a)
     bool ok = may_go_on(&v, goal_options_given(a), &e);
     if (ok && v.pid) {
         ok = !goal_options_given(a) || ask(&v, a, &e);
-        ok = ok && ask_put(&v, "resume", "", "resume", &e);
+        ok = ok && ask_put(&v, "resume", "", "resume", ask_form(a), &e);
         rc = ok ? EXIT_DONE : cmd_fail(&e);
         run_view_close(&v);
         return rc;
@@ -77,6 +78,7 @@ static const struct option_desc options[] = {
      .help = "none: no isolation, where this machine has none"},
     {.name = "headless", .kind = OPTION_FLAG, .help = "no screen at all; attach to look"},
     UI_OPTIONS,
+    JSON_OPTION("objects instead of lines (see below)"),
     {0},
 };
 
