@@ -294,7 +294,7 @@ static const struct option_desc options[] = {
 const struct cmd cmd_submit = {
     .name = "submit",
     .usage = "RUN [FILE]",
-    .summary = "hand kernels to a run; they are judged like any other",
+    .summary = "hand kernels to a run to be judged like any other",
     .options = options,
     .details =
         "The run's engine has to be at work (run TASK --agent outside waits for submissions\n"

@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cmd/cmd.h"
+#include "core/cmd/json_out.h"
 #include "core/cmd/view.h"
 #include "core/loop/proof.h"
 #include "core/task/task.h"
@@ -27,8 +28,9 @@ static enum exit_code task_ls(bool json)
     for (size_t i = 0; i < n; i++) {
         struct task *t = task_load(names[i], &e);
         cJSON *o = cJSON_CreateObject();
-        cJSON_AddStringToObject(o, "task", names[i]);
-        cJSON_AddStringToObject(o, t ? "title" : "error", t ? t->title : e.msg);
+        out_text(o, "task", names[i]);
+        out_text(o, "title", t ? t->title : NULL);
+        out_text(o, "error", t ? NULL : e.msg);
         cJSON_AddItemToArray(rows, o);
         put_line(&b, names[i], 24);
         put_pad(&b, 16);
@@ -38,11 +40,11 @@ static enum exit_code task_ls(bool json)
     }
     task_names_free(names, n);
     if (json) {
-        char *text = json_text(rows);
-        buf_clear(&b);
-        buf_addf(&b, "%s\n", text);
-        free(text);
-    } else if (n == 0) {
+        buf_free(&b);
+        print_json(rows);
+        return EXIT_DONE;
+    }
+    if (n == 0) {
         buf_adds(&b, "no tasks found: set WARPLOOP_KERNELS to the folder that holds them\n");
     }
     cJSON_Delete(rows);
@@ -132,7 +134,7 @@ static enum exit_code task_show(const char *name, bool json)
     }
     struct buf raw = {0}, out = {0};
     if (json) {
-        buf_add(&out, t->text.s, t->text.len);
+        print_json(cJSON_ParseWithLength(buf_str(&t->text), t->text.len));
     } else {
         put_task(t, &raw);
         text_sanitise(&out, buf_str(&raw), raw.len, 8);
@@ -148,15 +150,38 @@ static enum exit_code task_show(const char *name, bool json)
 
 struct tally {
     size_t right, wrong;
+    cJSON *cases; /* NULL: each is a line */
 };
+
+static const char *const kinds[] = {"honest", "combination", "cheat"};
+
+static cJSON *json_proof(const struct proof_result *r)
+{
+    cJSON *o = cJSON_CreateObject();
+    out_text(o, "kind", kinds[r->c->kind]);
+    out_text(o, "name", r->c->name);
+    cJSON_AddBoolToObject(o, "holds", r->holds);
+    out_text(o, "verdict", verdict_name(r->verdict));
+    out_text(o, "family", r->family);
+    out_text(o, "shape", r->shape);
+    out_text(o, "tensor", r->tensor);
+    out_num(o, "error", r->error);
+    out_num(o, "limit", r->limit);
+    out_text(o, "message", r->message);
+    out_i64(o, "time_ns", r->ns);
+    return o;
+}
 
 static void put_proof(void *ctx, const struct proof_result *r)
 {
-    static const char *const kinds[] = {"honest", "combination", "cheat"};
     struct tally *n = ctx;
     struct buf b = {0};
     n->right += r->holds;
     n->wrong += !r->holds;
+    if (n->cases) {
+        cJSON_AddItemToArray(n->cases, json_proof(r));
+        return;
+    }
     buf_addf(&b, "%s  %-12s", r->holds ? "ok    " : "FAILED", kinds[r->c->kind]);
     put_line(&b, r->c->name, 60);
     put_pad(&b, 64);
@@ -188,7 +213,8 @@ static enum exit_code task_check(const struct args *a, const char *name)
     if (!t) {
         return cmd_fail(&e);
     }
-    struct tally n = {0};
+    bool json = args_flag(a, "json");
+    struct tally n = {.cases = json ? cJSON_CreateArray() : NULL};
     bool held = false;
     struct proof_opts o = {
         .jail = args_text(a, "jail", "auto"),
@@ -198,7 +224,16 @@ static enum exit_code task_check(const struct args *a, const char *name)
     bool ok = proof_run(t, &o, put_proof, &n, &held, &e);
     task_free(t);
     if (!ok) {
+        cJSON_Delete(n.cases);
         return cmd_fail(&e);
+    }
+    if (json) {
+        cJSON *proof = cJSON_CreateObject();
+        out_text(proof, "task", name);
+        cJSON_AddBoolToObject(proof, "holds", held);
+        cJSON_AddItemToObject(proof, "cases", n.cases);
+        print_json(proof);
+        return held ? EXIT_DONE : EXIT_NOT_SO;
     }
     struct buf b = {0};
     buf_addf(&b, "%s: honest kernels pass and cheats fail: %zu as they should, %zu not\n", name,
@@ -231,7 +266,7 @@ static enum exit_code run(const struct args *a)
 }
 
 static const struct option_desc options[] = {
-    {.name = "json", .kind = OPTION_FLAG, .help = "ls and show: JSON"},
+    JSON_OPTION("ls: an array; show: the task.json; check: an object with every case"),
     {.name = "combinations",
      .kind = OPTION_WHOLE,
      .value = "N",
