@@ -166,7 +166,10 @@ has_child() { [ -n "$(children "$@")" ]; }
 driver_of() {
     "$wl" show "$1" --json 2>/dev/null >"$work/driver"
     pid=$(json "$work/driver" pid)
-    echo "${pid:-0}"
+    case $pid in
+    [1-9]*) echo "$pid" ;;
+    *) echo 0 ;;
+    esac
 }
 
 driven() { [ "$(driver_of "$1")" != 0 ]; }

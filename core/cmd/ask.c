@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/mem.h"
+#include "core/cmd/json_out.h"
 #include "core/log/log.h"
 
 static bool read_stdin(struct buf *out, size_t *total, struct error *e)
@@ -96,40 +97,63 @@ void put_paused(const struct run_view *v, struct buf *out)
     buf_addf(out, "; it goes on with: warploop resume %s\n", v->name);
 }
 
+void ask_put_line(const struct run_view *v, const char *kind, const char *what, struct buf *out)
+{
+    if (v->pid) {
+        buf_addf(out, "%s: %s: asked for; the engine (pid %lld", v->name, what, (long long)v->pid);
+        if (v->host[0]) {
+            buf_adds(out, " on ");
+            put_line(out, v->host, 60);
+        }
+        buf_adds(out, ") reads it at its next safe point\n");
+        if (v->status == RUN_PAUSED && strcmp(kind, "resume") != 0) {
+            put_paused(v, out);
+        }
+    } else {
+        buf_addf(out, "%s: %s: kept; nobody drives this run now (", v->name, what);
+        run_status_text(v, out);
+        buf_addf(out, "), it is read when it goes on: warploop resume %s\n", v->name);
+    }
+}
+
+static void print_asked(const struct run_view *v, const char *kind)
+{
+    cJSON *o = cJSON_CreateObject();
+    out_text(o, "run", v->name);
+    out_text(o, "request", kind);
+    out_text(o, "state", run_status_name(v->status));
+    out_id(o, "pid", v->pid ? v->pid : -1);
+    out_text(o, "host", v->pid ? v->host : NULL);
+    print_json(o);
+}
+
 bool ask_put(const struct run_view *v, const char *kind, const char *text, const char *what,
-             struct error *e)
+             enum ask_form form, struct error *e)
 {
     char *author = ask_author();
     bool ok = inbox_put(v->path, author, kind, text, e);
     free(author);
-    if (!ok) {
-        return false;
+    if (ok && form == ASK_JSON) {
+        print_asked(v, kind);
+    } else if (ok && form == ASK_TEXT) {
+        struct buf b = {0};
+        ask_put_line(v, kind, what, &b);
+        cmd_print(&b);
     }
-    struct buf b = {0};
-    if (v->pid) {
-        buf_addf(&b, "%s: %s: asked for; the engine (pid %lld", v->name, what, (long long)v->pid);
-        if (v->host[0]) {
-            buf_adds(&b, " on ");
-            put_line(&b, v->host, 60);
-        }
-        buf_adds(&b, ") reads it at its next safe point\n");
-        if (v->status == RUN_PAUSED && strcmp(kind, "resume") != 0) {
-            put_paused(v, &b);
-        }
-    } else {
-        buf_addf(&b, "%s: %s: kept; nobody drives this run now (", v->name, what);
-        run_status_text(v, &b);
-        buf_addf(&b, "), it is read when it goes on: warploop resume %s\n", v->name);
-    }
-    cmd_print(&b);
-    return true;
+    return ok;
 }
 
-enum exit_code ask_driver(const char *run, const char *kind, const char *text, const char *what)
+enum ask_form ask_form(const struct args *a)
+{
+    return args_flag(a, "json") ? ASK_JSON : ASK_TEXT;
+}
+
+enum exit_code ask_driver(const struct args *a, const char *kind, const char *text,
+                          const char *what)
 {
     struct error e = {0};
     struct run_view v;
-    if (!run_view_open(run, &v, &e)) {
+    if (!run_view_open(args_pos(a, 0), &v, &e)) {
         return cmd_fail(&e);
     }
     enum exit_code rc = EXIT_DONE;
@@ -141,7 +165,7 @@ enum exit_code ask_driver(const char *run, const char *kind, const char *text, c
         fputs(buf_str(&b), stderr);
         buf_free(&b);
         rc = EXIT_NOT_SO;
-    } else if (!ask_put(&v, kind, text, what, &e)) {
+    } else if (!ask_put(&v, kind, text, what, ask_form(a), &e)) {
         rc = cmd_fail(&e);
     }
     run_view_close(&v);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/cmd/front.h"
+#include "core/cmd/json_out.h"
 #include "core/cmd/view.h"
 #include "core/log/log.h"
 #include "core/log/runs.h"
@@ -58,7 +59,11 @@ static enum exit_code watch(const struct args *a)
     return follow(a, true);
 }
 
-static const struct option_desc options[] = {UI_OPTIONS, {0}};
+static const struct option_desc options[] = {
+    UI_OPTIONS,
+    JSON_OPTION("objects instead of lines: the run, then what happens from now on"),
+    {0},
+};
 
 const struct cmd cmd_attach = {
     .name = "attach",

@@ -6,6 +6,7 @@
 #include "core/base/fs.h"
 #include "core/base/text.h"
 #include "core/cmd/cmd.h"
+#include "core/cmd/json_out.h"
 #include "core/cmd/view.h"
 
 /* A terminal gets a form that cannot drive it; a file or a pipe the bytes as they are. */
@@ -20,19 +21,37 @@ static void print_source(const struct buf *source)
     cmd_print(&clean);
 }
 
-static enum exit_code write_out(struct run_view *v, int64_t id, const char *file, struct error *e)
+static void print_version(struct run_view *v, int64_t id, const char *file,
+                          const struct buf *source)
+{
+    cJSON *o = json_version_full(v, id);
+    out_text(o, "run", v->name);
+    out_text(o, "file", file);
+    out_i64(o, "bytes", (int64_t)source->len);
+    out_text(o, "text", file ? NULL : buf_str(source));
+    print_json(o);
+}
+
+static enum exit_code write_out(struct run_view *v, int64_t id, const char *file, bool json,
+                                struct error *e)
 {
     struct buf source = {0};
     bool ok = reader_source(v->r, id, &source, e);
     if (ok && file) {
         ok = fs_write(file, buf_str(&source), source.len, e);
-    } else if (ok) {
+    } else if (ok && !json) {
         print_source(&source);
+    }
+    if (ok && json) {
+        print_version(v, id, file, &source);
     }
     size_t n = source.len;
     buf_free(&source);
     if (!ok) {
         return cmd_fail(e);
+    }
+    if (json) {
+        return EXIT_DONE;
     }
     const struct version *ver = state_version(v->s, id);
     struct buf b = {0};
@@ -70,7 +89,7 @@ static enum exit_code run(const struct args *a)
     } else if (!version_parse(v.s, which, &id, &e)) {
         rc = cmd_fail(&e);
     } else {
-        rc = write_out(&v, id, args_text(a, "output", NULL), &e);
+        rc = write_out(&v, id, args_text(a, "output", NULL), args_flag(a, "json"), &e);
     }
     run_view_close(&v);
     return rc;
@@ -87,6 +106,7 @@ static const struct option_desc options[] = {
      .kind = OPTION_TEXT,
      .value = "V",
      .help = "another version than the best (7, v7, baseline, start, last)"},
+    JSON_OPTION("one object: the version, its source as \"text\" unless -o takes it"),
     {0},
 };
 

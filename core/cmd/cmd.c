@@ -12,9 +12,10 @@
 #include "core/base/text.h"
 
 const struct cmd *const cmd_table[] = {
-    &cmd_run,    &cmd_attach, &cmd_watch,  &cmd_resume, &cmd_pause, &cmd_stop,    &cmd_steer,
-    &cmd_goal,   &cmd_fork,   &cmd_ls,     &cmd_show,   &cmd_log,   &cmd_diff,    &cmd_best,
-    &cmd_submit, &cmd_task,   &cmd_doctor, &cmd_demo,   &cmd_help,  &cmd_version, NULL,
+    &cmd_run,   &cmd_attach, &cmd_watch,   &cmd_resume, &cmd_pause, &cmd_stop,
+    &cmd_steer, &cmd_goal,   &cmd_fork,    &cmd_ls,     &cmd_show,  &cmd_log,
+    &cmd_diff,  &cmd_best,   &cmd_submit,  &cmd_bench,  &cmd_task,  &cmd_doctor,
+    &cmd_demo,  &cmd_help,   &cmd_version, NULL,
 };
 
 static const struct option_desc no_options[] = {{0}};

@@ -32,8 +32,8 @@ struct cmd {
 extern const struct cmd *const cmd_table[];
 
 extern const struct cmd cmd_run, cmd_attach, cmd_watch, cmd_resume, cmd_pause, cmd_stop, cmd_steer,
-    cmd_goal, cmd_fork, cmd_ls, cmd_show, cmd_log, cmd_diff, cmd_best, cmd_submit, cmd_task,
-    cmd_doctor, cmd_demo, cmd_help, cmd_version;
+    cmd_goal, cmd_fork, cmd_ls, cmd_show, cmd_log, cmd_diff, cmd_best, cmd_submit, cmd_bench,
+    cmd_task, cmd_doctor, cmd_demo, cmd_help, cmd_version;
 
 /* `warploop` alone: the runs that exist and the three things one can do. */
 enum exit_code overview_run(void);

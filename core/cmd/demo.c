@@ -52,13 +52,15 @@ static void tell(const struct stage *st, const char *text)
 
 static bool submit_cheat(const struct stage *st)
 {
-    char *request = NULL;
-    bool ok = submit_request(st->cheat,
-                             "forget everything older than one chunk: no scan over the chunks is "
-                             "left, so it must be fast",
-                             CHEAT_STRATEGY, &request, NULL) &&
-              inbox_put(st->path, "demo", "submit", request, NULL);
+    struct submission s;
+    bool ok = submission_read(&s, st->cheat,
+                              "forget everything older than one chunk: no scan over the chunks is "
+                              "left, so it must be fast",
+                              CHEAT_STRATEGY, -1, NULL);
+    char *request = ok ? submission_request(&s) : NULL;
+    ok = ok && inbox_put(st->path, "demo", "submit", request, NULL);
     free(request);
+    submission_free(&s);
     return ok;
 }
 

@@ -7,6 +7,7 @@
 #include "core/cmd/cmd.h"
 #include "core/cmd/diff.h"
 #include "core/cmd/evidence.h"
+#include "core/cmd/json_out.h"
 #include "core/cmd/view.h"
 
 static void put_measured(const struct run_state *s, int64_t id, struct buf *out)
@@ -28,8 +29,9 @@ static void put_measured(const struct run_state *s, int64_t id, struct buf *out)
     buf_addc(out, '\n');
 }
 
-bool diff_versions(struct run_view *v, int64_t a, int64_t b, int context, struct buf *out,
-                   struct error *e)
+/* The diff as it is, foreign bytes and all; empty when the sources are equal. */
+static bool raw_diff(struct run_view *v, int64_t a, int64_t b, int context, struct buf *out,
+                     struct error *e)
 {
     struct buf sa = {0};
     struct buf sb = {0};
@@ -39,16 +41,24 @@ bool diff_versions(struct run_view *v, int64_t a, int64_t b, int context, struct
         char lb[32];
         snprintf(la, sizeof la, "v%lld", (long long)a);
         snprintf(lb, sizeof lb, "v%lld", (long long)b);
-        struct buf raw = {0};
-        diff_unified(la, buf_str(&sa), lb, buf_str(&sb), context, &raw);
-        text_sanitise(out, buf_str(&raw), raw.len, 8);
-        if (raw.len == 0) {
-            buf_adds(out, "the sources are equal\n");
-        }
-        buf_free(&raw);
+        diff_unified(la, buf_str(&sa), lb, buf_str(&sb), context, out);
     }
     buf_free(&sa);
     buf_free(&sb);
+    return ok;
+}
+
+bool diff_versions(struct run_view *v, int64_t a, int64_t b, int context, struct buf *out,
+                   struct error *e)
+{
+    struct buf raw = {0};
+    bool ok = raw_diff(v, a, b, context, &raw, e);
+    if (ok && raw.len) {
+        text_sanitise(out, buf_str(&raw), raw.len, 8);
+    } else if (ok) {
+        buf_adds(out, "the sources are equal\n");
+    }
+    buf_free(&raw);
     return ok;
 }
 
@@ -71,6 +81,21 @@ void diff_evidence(struct run_view *v, int64_t a, int64_t b, struct buf *out)
     evidence_free(&eb);
 }
 
+static void print_both(struct run_view *v, int64_t a, int64_t b, const char *diff, bool source_only)
+{
+    cJSON *o = cJSON_CreateObject();
+    out_text(o, "run", v->name);
+    const int64_t ids[] = {a, b};
+    static const char *const names[] = {"a", "b"};
+    for (size_t i = 0; i < 2; i++) {
+        cJSON_AddItemToObject(o, names[i],
+                              source_only ? json_version(state_version(v->s, ids[i]))
+                                          : json_version_full(v, ids[i]));
+    }
+    out_text(o, "diff", diff);
+    print_json(o);
+}
+
 static enum exit_code run(const struct args *a)
 {
     struct error e = {0};
@@ -83,10 +108,14 @@ static enum exit_code run(const struct args *a)
     struct buf b = {0};
     const char *to = args_pos(a, 2) ? args_pos(a, 2) : "best";
     const char *from = args_pos(a, 1) ? args_pos(a, 1) : "baseline";
+    int context = (int)args_whole(a, "context", 3);
+    bool json = args_flag(a, "json"), source = args_flag(a, "source");
     bool ok = version_parse(v.s, from, &x, &e) && version_parse(v.s, to, &y, &e) &&
-              diff_versions(&v, x, y, (int)args_whole(a, "context", 3), &b, &e);
-    if (ok) {
-        if (!args_flag(a, "source")) {
+              (json ? raw_diff : diff_versions)(&v, x, y, context, &b, &e);
+    if (ok && json) {
+        print_both(&v, x, y, buf_str(&b), source);
+    } else if (ok) {
+        if (!source) {
             buf_addc(&b, '\n');
             diff_evidence(&v, x, y, &b);
         }
@@ -106,6 +135,7 @@ static const struct option_desc options[] = {
      .hi = 10000,
      .help = "lines around each change (default 3)"},
     {.name = "source", .kind = OPTION_FLAG, .help = "only the diff, without the counters"},
+    JSON_OPTION("one object: both versions with their evidence, the diff"),
     {0},
 };
 

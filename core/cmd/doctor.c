@@ -7,6 +7,7 @@
 #include "core/base/fs.h"
 #include "core/base/json.h"
 #include "core/cmd/cmd.h"
+#include "core/cmd/json_out.h"
 #include "core/cmd/probe.h"
 #include "core/cmd/view.h"
 #include "core/task/task.h"
@@ -25,9 +26,7 @@ static void row(struct report *r, enum grade g, const char *what, const char *te
     cJSON_AddStringToObject(o, "what", what);
     cJSON_AddStringToObject(o, "state", g == GOOD ? "ok" : g == WEAK ? "weak" : "missing");
     cJSON_AddStringToObject(o, "text", text);
-    if (cure && *cure) {
-        cJSON_AddStringToObject(o, "command", cure);
-    }
+    out_text(o, "command", cure);
     cJSON_AddItemToArray(r->rows, o);
     r->bad += g == BAD;
     r->weak += g == WEAK;
@@ -180,19 +179,17 @@ static enum exit_code run(const struct args *a)
     look_at_terminal(&r);
     row(&r, WEAK, "triton back end", "not in this version: kernels in C on the CPU only", "");
     if (args_flag(a, "json")) {
-        char *text = json_text(r.rows);
-        buf_addf(&b, "%s\n", text);
-        free(text);
+        print_json(r.rows);
     } else {
         put_table(&r, &b);
+        cmd_print(&b);
+        cJSON_Delete(r.rows);
     }
-    cmd_print(&b);
-    cJSON_Delete(r.rows);
     return r.bad ? EXIT_NOT_SO : EXIT_DONE;
 }
 
 static const struct option_desc options[] = {
-    {.name = "json", .kind = OPTION_FLAG, .help = "a JSON array of what was looked at"},
+    JSON_OPTION("an array, one object for each thing that was looked at"),
     {0},
 };
 

@@ -68,8 +68,8 @@ void evidence_shapes(const struct evidence *ev, struct buf *out)
         return;
     }
     buf_adds(out,
-             "\n  shape            time        +-       baseline    speedup  gain      GFLOP/s  "
-             "of peak\n");
+             "\n  shape            time        +-       baseline    speedup              gain      "
+             "GFLOP/s  of peak\n");
     const cJSON *s = NULL;
     cJSON_ArrayForEach(s, shapes)
     {
@@ -86,12 +86,13 @@ void evidence_shapes(const struct evidence *ev, struct buf *out)
         put_pad(out, 40);
         put_ns(out, json_num(s, "baseline_ns", NO_REAL));
         put_pad(out, 52);
-        put_speedup(out, json_num(s, "speedup", NO_REAL), NO_REAL, NO_REAL);
-        put_pad(out, 61);
+        put_speedup(out, json_num(s, "speedup", NO_REAL), json_num(s, "lo", NO_REAL),
+                    json_num(s, "hi", NO_REAL));
+        put_pad(out, 73);
         put_change(out, json_num(s, "gain", NO_REAL));
-        put_pad(out, 71);
+        put_pad(out, 83);
         put_number(out, json_num(s, "gflops", NO_REAL));
-        put_pad(out, 80);
+        put_pad(out, 92);
         double share = json_num(s, "peak_share", NO_REAL);
         if (isnan(share)) {
             buf_addc(out, '-');

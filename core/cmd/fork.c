@@ -4,8 +4,20 @@
 
 #include "core/base/mem.h"
 #include "core/cmd/cmd.h"
+#include "core/cmd/json_out.h"
 #include "core/cmd/requests.h"
 #include "core/cmd/view.h"
+
+static bool print_made(const char *name, struct error *e)
+{
+    struct run_view v;
+    if (!run_view_open(name, &v, e)) {
+        return false;
+    }
+    print_json(json_run(&v));
+    run_view_close(&v);
+    return true;
+}
 
 static enum exit_code run(const struct args *a)
 {
@@ -23,7 +35,9 @@ static enum exit_code run(const struct args *a)
     char *made = NULL;
     ok = (!at || version_parse(v.s, at + 1, &version, &e)) &&
          requests_fork(v.path, version, &made, &e);
-    if (ok) {
+    if (ok && args_flag(a, "json")) {
+        ok = print_made(made, &e);
+    } else if (ok) {
         struct buf b = {0};
         buf_addf(&b, "%s was made from %s", made, v.name);
         if (version >= 0) {
@@ -37,10 +51,13 @@ static enum exit_code run(const struct args *a)
     return ok ? EXIT_DONE : cmd_fail(&e);
 }
 
+static const struct option_desc options[] = {JSON_OPTION("one object: the new run, as in ls"), {0}};
+
 const struct cmd cmd_fork = {
     .name = "fork",
     .usage = "[RUN[@VERSION]]",
     .summary = "a new run from where another stands, or stood",
+    .options = options,
     .details = "The new run has the parent's past up to and with VERSION (a number, start, best or "
                "last; left\n"
                "out: all of it). The parent is not changed, and may be deleted.",

@@ -20,6 +20,8 @@
 #include "core/loop/holder.h"
 #include "tui/workbench.h"
 
+#define FOLLOW_HISTORY 20 /* lines of the past that a follower is shown */
+
 /* Both ends of the engine thread's channels; the rest of the process reads `result` and `error`
  * only after `done` became readable. */
 struct driver {
@@ -38,7 +40,11 @@ void front_face(const struct args *a, bool headless, struct front_opts *o)
     o->ui = ui_choose(a, headless, &why);
     o->theme = args_text(a, "theme", NULL);
     o->ascii = args_flag(a, "ascii");
-    if (*why && isatty(STDERR_FILENO)) {
+    o->json = args_flag(a, "json");
+    if (o->json && o->ui == UI_WORKBENCH) {
+        o->ui = UI_PLAIN;
+    }
+    if (*why && !o->json && isatty(STDERR_FILENO)) {
         fprintf(stderr, "warploop: plain lines: %s\n", why);
     }
 }
@@ -106,8 +112,7 @@ static enum exit_code driver_end(struct driver *d, bool interrupted)
     return interrupted ? EXIT_INTERRUPTED : EXIT_DONE;
 }
 
-/* SIGTERM, SIGINT and SIGHUP as a descriptor: blocked here, so that they wait for us. */
-static int signals_take(void)
+int signals_take(void)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -147,12 +152,12 @@ static enum exit_code drive_blind(struct driver *d, bool interrupted)
 }
 
 /* The last lines. Returns EXIT_BROKEN when the run has ended by an error, else rc. */
-static enum exit_code say_how_to_look(const char *path, bool goes_on, enum exit_code rc)
+static enum exit_code say_how_to_look(const struct front_opts *o, bool goes_on, enum exit_code rc)
 {
     struct run_view v;
     struct buf b = {0};
     struct error e = {0};
-    if (!run_view_path(path, &v, &e)) {
+    if (!run_view_path(o->path, &v, &e)) {
         return rc;
     }
     bool failed = v.status == RUN_ENDED && v.s->reason == END_ERROR;
@@ -160,7 +165,11 @@ static enum exit_code say_how_to_look(const char *path, bool goes_on, enum exit_
         buf_addf(&b, "%s goes on as pid %lld without a terminal (it still computes)\n", v.name,
                  (long long)getpid());
     }
-    plain_summary(&v, &b);
+    if (o->json) {
+        plain_run(&v);
+    } else {
+        plain_summary(&v, &b);
+    }
     run_view_close(&v);
     cmd_print(&b);
     fflush(stdout);
@@ -172,12 +181,16 @@ static enum exit_code say_how_to_look(const char *path, bool goes_on, enum exit_
 
 /* Follow the run in plain lines. With a driver: until its engine is done; else until nobody drives
  * it. Returns false when the run cannot be read. *interrupted: a signal asked for the end. */
-static bool plain_loop(struct driver *d, struct run_view *v, size_t history, int *left,
+static bool plain_loop(struct driver *d, const struct front_opts *o, struct run_view *v, int *left,
                        bool *interrupted, struct error *e)
 {
     int signals = signals_take();
     struct plain p;
-    plain_begin(&p, v, history);
+    plain_begin(&p, v, d ? 0 : FOLLOW_HISTORY);
+    p.json = o->json;
+    if (d) {
+        p.seq = o->seq;
+    }
     bool ok = true;
     for (;;) {
         bool last = d ? driver_done(d, 0) : v->pid == 0;
@@ -215,15 +228,15 @@ static bool plain_loop(struct driver *d, struct run_view *v, size_t history, int
     return ok;
 }
 
-static enum exit_code drive_plain(struct driver *d, const char *path, int held)
+static enum exit_code drive_plain(struct driver *d, const struct front_opts *o, int held)
 {
     struct run_view v;
     struct error e = {0};
     bool interrupted = false;
     int left = 0;
-    bool ok = run_view_path(path, &v, &e);
+    bool ok = run_view_path(o->path, &v, &e);
     if (ok) {
-        ok = plain_loop(d, &v, 0, &left, &interrupted, &e);
+        ok = plain_loop(d, o, &v, &left, &interrupted, &e);
         run_view_close(&v);
     }
     if (left) {
@@ -234,7 +247,7 @@ static enum exit_code drive_plain(struct driver *d, const char *path, int held)
         cmd_fail(&e);
         return drive_blind(d, true);
     }
-    return say_how_to_look(path, false, driver_end(d, interrupted));
+    return say_how_to_look(o, false, driver_end(d, interrupted));
 }
 
 /* ---- the workbench ----------------------------------------------------------------------------
@@ -263,7 +276,7 @@ static enum exit_code drive_workbench(struct driver *d, const struct front_opts 
         if (driver_done(d, 0)) {
             break;
         }
-        say_how_to_look(o->path, true, EXIT_DONE);
+        say_how_to_look(o, true, EXIT_DONE);
         holder_left(held);
         return drive_blind(d, false);
     case WORKBENCH_HUNG_UP:
@@ -273,18 +286,18 @@ static enum exit_code drive_workbench(struct driver *d, const struct front_opts 
         if (driver_done(d, 0)) {
             break;
         }
-        return say_how_to_look(o->path, false, drive_blind(d, true));
+        return say_how_to_look(o, false, drive_blind(d, true));
     }
     case WORKBENCH_FAILED:
         cmd_fail(&e);
-        return drive_plain(d, o->path, held);
+        return drive_plain(d, o, held);
     case WORKBENCH_CLOSED:
         break;
     }
     if (!driver_done(d, 0)) {
         driver_done(d, -1);
     }
-    return say_how_to_look(o->path, false, driver_end(d, false));
+    return say_how_to_look(o, false, driver_end(d, false));
 }
 
 static int hold(const char *path)
@@ -312,10 +325,10 @@ enum exit_code front_drive(const struct front_opts *o)
         rc = drive_workbench(&d, o, held);
         break;
     case UI_PLAIN:
-        rc = drive_plain(&d, o->path, held);
+        rc = drive_plain(&d, o, held);
         break;
     case UI_HEADLESS:
-        rc = say_how_to_look(o->path, false, drive_blind(&d, false));
+        rc = say_how_to_look(o, false, drive_blind(&d, false));
         break;
     }
     return rc;
@@ -350,11 +363,14 @@ enum exit_code front_follow(const struct front_opts *o, bool read_only)
     }
     bool interrupted = false;
     int left = 0;
-    bool ok = plain_loop(NULL, &v, 20, &left, &interrupted, &e);
+    if (o->json) {
+        plain_run(&v);
+    }
+    bool ok = plain_loop(NULL, o, &v, &left, &interrupted, &e);
     run_view_close(&v);
     if (!ok) {
         return cmd_fail(&e);
     }
-    say_how_to_look(o->path, false, EXIT_DONE);
+    say_how_to_look(o, false, EXIT_DONE);
     return interrupted ? EXIT_INTERRUPTED : EXIT_DONE;
 }

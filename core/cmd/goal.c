@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/cmd/ask.h"
 #include "core/cmd/goal.h"
+#include "core/cmd/json_out.h"
 
 bool goal_options_given(const struct args *a)
 {
@@ -48,8 +49,23 @@ static void put_goal(const struct goal *g, struct buf *out)
     buf_addc(out, '\n');
 }
 
-static enum exit_code show(const struct run_view *v)
+static void print_goals(const struct run_view *v)
 {
+    cJSON *o = cJSON_CreateObject();
+    out_text(o, "run", v->name);
+    cJSON *list = cJSON_AddArrayToObject(o, "goals");
+    for (size_t i = 0; i < v->s->ngoals; i++) {
+        cJSON_AddItemToArray(list, json_goal(&v->s->goals[i]));
+    }
+    print_json(o);
+}
+
+static enum exit_code show(const struct run_view *v, bool json)
+{
+    if (json) {
+        print_goals(v);
+        return EXIT_DONE;
+    }
     struct buf b = {0};
     for (size_t i = 0; i < v->s->ngoals; i++) {
         put_goal(&v->s->goals[i], &b);
@@ -70,12 +86,12 @@ static enum exit_code run(const struct args *a)
     }
     enum exit_code rc = EXIT_DONE;
     if (!args_pos(a, 1) && !goal_options_given(a)) {
-        rc = show(&v);
+        rc = show(&v, args_flag(a, "json"));
     } else {
         char *text = NULL;
         bool ok = !args_pos(a, 1) || ask_text(args_pos(a, 1), &text, &e);
         char *request = ok ? goal_request(a, text) : NULL;
-        ok = ok && ask_put(&v, "goal", request, "goal", &e);
+        ok = ok && ask_put(&v, "goal", request, "goal", ask_form(a), &e);
         free(request);
         free(text);
         rc = ok ? EXIT_DONE : cmd_fail(&e);
@@ -84,7 +100,11 @@ static enum exit_code run(const struct args *a)
     return rc;
 }
 
-static const struct option_desc options[] = {GOAL_OPTIONS, {0}};
+static const struct option_desc options[] = {
+    GOAL_OPTIONS,
+    JSON_OPTION("one object: the goals, or what was asked of whom"),
+    {0},
+};
 
 const struct cmd cmd_goal = {
     .name = "goal",

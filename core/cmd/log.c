@@ -7,17 +7,18 @@
 #include "core/base/clock.h"
 #include "core/base/text.h"
 #include "core/cmd/cmd.h"
+#include "core/cmd/json_out.h"
 #include "core/cmd/view.h"
 #include "core/log/log.h"
 #include "core/log/runs.h"
 
 struct printer {
-    bool body;
+    bool body, json;
     int64_t skip; /* events before this seq are not printed */
     int64_t last;
 };
 
-static void print_event(const struct event *ev, bool body)
+static void print_text(const struct event *ev, bool body)
 {
     struct buf raw = {0};
     struct buf b = {0};
@@ -36,12 +37,21 @@ static void print_event(const struct event *ev, bool body)
     cmd_print(&b);
 }
 
+static void print_event(const struct event *ev, const struct printer *p)
+{
+    if (p->json) {
+        print_json(json_event(ev, p->body));
+    } else {
+        print_text(ev, p->body);
+    }
+}
+
 static bool each(void *ctx, const struct event *ev)
 {
     struct printer *p = ctx;
     p->last = ev->seq;
     if (ev->seq >= p->skip) {
-        print_event(ev, p->body);
+        print_event(ev, p);
     }
     return !ferror(stdout);
 }
@@ -70,7 +80,24 @@ static bool follow(struct log *log, const char *path, struct printer *p, struct 
     return ok;
 }
 
-static bool search(struct log *log, const char *words, size_t limit, size_t *found, struct error *e)
+static void print_hit(const struct event *ev, const char *snippet, const struct printer *p)
+{
+    if (p->json) {
+        cJSON *o = json_event(ev, p->body);
+        out_text(o, "snippet", snippet);
+        print_json(o);
+        return;
+    }
+    print_text(ev, false);
+    struct buf b = {0};
+    buf_adds(&b, "        ");
+    put_line(&b, snippet, 200);
+    buf_addc(&b, '\n');
+    cmd_print(&b);
+}
+
+static bool search(struct log *log, const char *words, size_t limit, const struct printer *p,
+                   size_t *found, struct error *e)
 {
     struct log_hit *hits = NULL;
     if (!log_search(log, words, limit, &hits, found, e)) {
@@ -79,14 +106,9 @@ static bool search(struct log *log, const char *words, size_t limit, size_t *fou
     for (size_t i = 0; i < *found; i++) {
         struct event ev = {0};
         if (log_get(log, hits[i].seq, &ev, NULL)) {
-            print_event(&ev, false);
+            print_hit(&ev, hits[i].snippet, p);
             event_free_texts(&ev);
         }
-        struct buf b = {0};
-        buf_adds(&b, "        ");
-        put_line(&b, hits[i].snippet, 200);
-        buf_addc(&b, '\n');
-        cmd_print(&b);
     }
     log_hits_free(hits, *found);
     return true;
@@ -103,10 +125,11 @@ static enum exit_code run(const struct args *a)
     struct log *log = log_open_read(path, &e);
     const char *words = args_text(a, "grep", NULL);
     int64_t limit = args_whole(a, "last", 0);
+    struct printer p = {.body = args_flag(a, "body"), .json = args_flag(a, "json")};
     bool ok = log != NULL;
     if (ok && words) {
         size_t found = 0;
-        ok = search(log, words, limit ? (size_t)limit : 100, &found, &e);
+        ok = search(log, words, limit ? (size_t)limit : 100, &p, &found, &e);
         if (ok && found == 0) {
             fprintf(stderr,
                     "nothing found: the search looks at hypotheses, outcomes, notes, steers "
@@ -114,7 +137,6 @@ static enum exit_code run(const struct args *a)
             rc = EXIT_NOT_SO;
         }
     } else if (ok) {
-        struct printer p = {.body = args_flag(a, "body")};
         p.skip = limit ? log_last_seq(log) - limit + 1 : 0;
         ok = log_each(log, p.skip > 0 ? p.skip - 1 : 0, 0, p.body, each, &p, &e);
         if (ok && args_flag(a, "follow")) {
@@ -143,6 +165,7 @@ static const struct option_desc options[] = {
      .help = "only the last N events (or the first N that the search finds)"},
     {.name = "follow", .letter = 'f', .kind = OPTION_FLAG, .help = "go on with what comes"},
     {.name = "body", .letter = 'b', .kind = OPTION_FLAG, .help = "with each event's JSON body"},
+    JSON_OPTION("one object a line (see below)"),
     {0},
 };
 
@@ -151,6 +174,14 @@ const struct cmd cmd_log = {
     .usage = "[RUN]",
     .summary = "the events of a run; --grep searches them",
     .options = options,
-    .details = "Exit code 1 when a search finds nothing.",
+    .details =
+        "Exit code 1 when a search finds nothing.\n"
+        "\n"
+        "With --json each line is an event: seq, time_ns, kind (run-created, version, try, record\n"
+        "...), text, hash, and the numbers id, ref, code, n, x, lo, hi, y; body with --body, "
+        "snippet\n"
+        "with --grep. Of a try: id is the version, verdict what it came to, x its speedup with "
+        "the\n"
+        "interval lo to hi, y the gain over the best version of then, which is ref.",
     .run = run,
 };

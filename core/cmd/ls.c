@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
-#include "core/base/json.h"
 #include "core/cmd/cmd.h"
+#include "core/cmd/json_out.h"
 #include "core/cmd/view.h"
 #include "core/log/runs.h"
 
@@ -29,35 +29,6 @@ static void put_row(const struct run_view *v, struct buf *out)
         buf_addf(out, "@v%lld", (long long)v->s->forked_from);
     }
     buf_addc(out, '\n');
-}
-
-static cJSON *json_row(const struct run_view *v)
-{
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "run", v->name);
-    cJSON_AddStringToObject(o, "path", v->path);
-    cJSON_AddStringToObject(o, "task", v->s->task ? v->s->task : "");
-    cJSON_AddStringToObject(o, "state", run_status_name(v->status));
-    if (v->status == RUN_ENDED) {
-        cJSON_AddStringToObject(o, "reason", end_reason_name(v->s->reason));
-    }
-    if (v->pid) {
-        json_put_i64(o, "pid", v->pid);
-        cJSON_AddStringToObject(o, "host", v->host);
-    }
-    json_put_num(o, "speedup", v->s->best);
-    json_put_num(o, "lo", v->s->best_lo);
-    json_put_num(o, "hi", v->s->best_hi);
-    json_put_i64(o, "best", v->s->incumbent);
-    json_put_i64(o, "calls", v->s->ncalls_done);
-    json_put_i64(o, "created_ns", v->s->created);
-    json_put_i64(o, "active_ns", v->s->active_ns);
-    json_put_i64(o, "bytes", v->size);
-    if (v->s->parent_run) {
-        cJSON_AddStringToObject(o, "parent", v->s->parent_run);
-        json_put_i64(o, "forked_from", v->s->forked_from);
-    }
-    return o;
 }
 
 /* A run that cannot be read must not hide the others. */
@@ -122,26 +93,21 @@ static enum exit_code ls_json(void)
         struct run_view v;
         struct error why = {0};
         if (run_view_path(paths[i], &v, &why)) {
-            cJSON_AddItemToArray(rows, json_row(&v));
+            cJSON_AddItemToArray(rows, json_run(&v));
             run_view_close(&v);
         } else {
             cJSON *o = cJSON_CreateObject();
             char *name = runs_name(paths[i]);
-            cJSON_AddStringToObject(o, "run", name);
-            cJSON_AddStringToObject(o, "path", paths[i]);
-            cJSON_AddStringToObject(o, "state", "unreadable");
-            cJSON_AddStringToObject(o, "error", why.msg);
+            out_text(o, "run", name);
+            out_text(o, "path", paths[i]);
+            out_text(o, "state", "unreadable");
+            out_text(o, "error", why.msg);
             cJSON_AddItemToArray(rows, o);
             free(name);
         }
     }
     runs_list_free(paths, n);
-    struct buf b = {0};
-    char *text = json_text(rows);
-    buf_addf(&b, "%s\n", text);
-    free(text);
-    cJSON_Delete(rows);
-    cmd_print(&b);
+    print_json(rows);
     return EXIT_DONE;
 }
 
@@ -169,7 +135,7 @@ static enum exit_code run(const struct args *a)
 }
 
 static const struct option_desc options[] = {
-    {.name = "json", .kind = OPTION_FLAG, .help = "a JSON array, one object a run"},
+    JSON_OPTION("an array, one object a run"),
     {0},
 };
 

@@ -12,7 +12,7 @@
 #include "core/base/error.h"
 
 #define OPTIONS_MAX     24
-#define POSITIONALS_MAX 16
+#define POSITIONALS_MAX 256
 
 enum option_kind {
     OPTION_FLAG,   /* given or not */

@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/text.h"
+#include "core/cmd/json_out.h"
 
 #define LINE_COLS 400
 
@@ -14,6 +15,7 @@ void plain_begin(struct plain *p, struct run_view *v, size_t history)
 {
     *p = (struct plain){.view = v, .unmarked = -1, .engines = v->s->engines};
     p->says = v->s->nsays > history ? v->s->nsays - history : 0;
+    p->seq = v->s->last_seq;
 }
 
 void plain_try(struct reader *r, const struct version *v, struct buf *out)
@@ -78,10 +80,28 @@ static void put_event(struct plain *p, const struct event *ev, struct buf *out)
     buf_free(&raw);
 }
 
+static bool step_json(struct plain *p, struct error *e)
+{
+    for (; p->seq < p->view->s->last_seq && !p->broken; p->seq++) {
+        struct event ev = {0};
+        if (!reader_event(p->view->r, p->seq + 1, &ev, e)) {
+            return false;
+        }
+        print_json(json_event(&ev, false));
+        event_free_texts(&ev);
+        p->broken = ferror(stdout);
+    }
+    p->broken = p->broken || fflush(stdout) != 0;
+    return true;
+}
+
 bool plain_step(struct plain *p, struct error *e)
 {
     if (!run_view_poll(p->view, e)) {
         return false;
+    }
+    if (p->json) {
+        return step_json(p, e);
     }
     const struct run_state *s = p->view->s;
     struct buf out = {0};
@@ -105,6 +125,14 @@ bool plain_step(struct plain *p, struct error *e)
     }
     buf_free(&out);
     return true;
+}
+
+void plain_run(const struct run_view *v)
+{
+    cJSON *o = json_run(v);
+    out_text(o, "kind", "run");
+    print_json(o);
+    fflush(stdout);
 }
 
 void plain_summary(const struct run_view *v, struct buf *out)

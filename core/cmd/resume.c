@@ -5,6 +5,8 @@
 #include "core/cmd/ask.h"
 #include "core/cmd/front.h"
 #include "core/cmd/goal.h"
+#include "core/cmd/json_out.h"
+#include "core/cmd/plain.h"
 #include "core/log/log.h"
 
 /* A run that spent its budget or met its target ends again at once unless it is given more. */
@@ -50,18 +52,22 @@ static enum exit_code run(const struct args *a)
     bool ok = may_go_on(&v, goal_options_given(a), &e);
     if (ok && v.pid) {
         ok = !goal_options_given(a) || ask(&v, a, &e);
-        ok = ok && ask_put(&v, "resume", "", "resume", &e);
+        ok = ok && ask_put(&v, "resume", "", "resume", ask_form(a), &e);
         rc = ok ? EXIT_DONE : cmd_fail(&e);
         run_view_close(&v);
         return rc;
     }
     ok = ok && ask(&v, a, &e);
     char *path = ok ? strdup(v.path) : NULL;
+    if (ok && args_flag(a, "json")) {
+        plain_run(&v);
+    }
+    int64_t seq = v.s->last_seq;
     run_view_close(&v); /* the log is opened after the last fork */
     if (!ok) {
         return cmd_fail(&e);
     }
-    struct front_opts f = {.path = path, .jail = args_text(a, "jail", "auto")};
+    struct front_opts f = {.path = path, .jail = args_text(a, "jail", "auto"), .seq = seq};
     front_face(a, args_flag(a, "headless"), &f);
     rc = front_drive(&f);
     free(path);
@@ -77,6 +83,7 @@ static const struct option_desc options[] = {
      .help = "none: no isolation, where this machine has none"},
     {.name = "headless", .kind = OPTION_FLAG, .help = "no screen at all; attach to look"},
     UI_OPTIONS,
+    JSON_OPTION("objects instead of lines (see below)"),
     {0},
 };
 
@@ -89,6 +96,6 @@ const struct cmd cmd_resume = {
         "A paused run that an engine drives is only told to go on. Otherwise an engine is started\n"
         "here: nothing that was finished is done again, what was in flight is repeated. A run\n"
         "that has spent its budget needs a larger one (--hours and --calls count from its\n"
-        "beginning).",
+        "beginning).\n" FRONT_JSON_DETAILS,
     .run = run,
 };

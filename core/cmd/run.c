@@ -5,6 +5,8 @@
 
 #include "core/cmd/front.h"
 #include "core/cmd/goal.h"
+#include "core/cmd/json_out.h"
+#include "core/cmd/plain.h"
 #include "core/cmd/probe.h"
 #include "core/cmd/view.h"
 #include "core/log/runs.h"
@@ -36,6 +38,32 @@ static void put_head(const char *path, struct buf *out)
     run_view_close(&v);
 }
 
+/* The first lines. */
+static void say_begin(const struct front_opts *f)
+{
+    struct buf b = {0};
+    struct run_view v;
+    if (f->json) {
+        if (run_view_path(f->path, &v, NULL)) {
+            plain_run(&v);
+            run_view_close(&v);
+        }
+        return;
+    }
+    put_head(f->path, &b);
+    if (f->ui != UI_WORKBENCH) {
+        probe_head(&b);
+    }
+    if (f->ui == UI_HEADLESS) {
+        char *name = runs_name(f->path);
+        buf_addf(&b, "no screen; look at it: warploop attach %s; stop it: warploop stop %s\n", name,
+                 name);
+        free(name);
+    }
+    cmd_print(&b);
+    fflush(stdout); /* they have to be there while it runs */
+}
+
 static enum exit_code run(const struct args *a)
 {
     struct error e = {0};
@@ -56,19 +84,7 @@ static enum exit_code run(const struct args *a)
     }
     struct front_opts f = {.path = path, .jail = o.jail};
     front_face(a, args_flag(a, "headless"), &f);
-    struct buf b = {0};
-    put_head(path, &b);
-    if (f.ui != UI_WORKBENCH) {
-        probe_head(&b);
-    }
-    if (f.ui == UI_HEADLESS) {
-        char *name = runs_name(path);
-        buf_addf(&b, "no screen; look at it: warploop attach %s; stop it: warploop stop %s\n", name,
-                 name);
-        free(name);
-    }
-    cmd_print(&b);
-    fflush(stdout); /* the first lines have to be there while it runs */
+    say_begin(&f);
     enum exit_code rc = front_drive(&f);
     free(path);
     return rc;
@@ -111,6 +127,7 @@ static const struct option_desc options[] = {
      .help = "none: no isolation, where this machine has none"},
     {.name = "headless", .kind = OPTION_FLAG, .help = "no screen at all; attach to look"},
     UI_OPTIONS,
+    JSON_OPTION("objects instead of lines (see below)"),
     {0},
 };
 
@@ -125,6 +142,6 @@ const struct cmd cmd_run = {
         "run\n"
         "goes on. Ctrl-C in plain lines stops at the next safe point, a second one at once; "
         "nothing\n"
-        "is lost either way: warploop resume RUN.",
+        "is lost either way: warploop resume RUN.\n" FRONT_JSON_DETAILS,
     .run = run,
 };

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "core/base/json.h"
 #include "core/cmd/cmd.h"
 #include "core/cmd/evidence.h"
+#include "core/cmd/json_out.h"
 #include "core/cmd/view.h"
 
 /* Versions shown without --all: the first few and the newest, records always. */
@@ -168,110 +168,71 @@ static void put_best(struct run_view *v, struct buf *out)
     evidence_free(&ev);
 }
 
-static cJSON *json_versions(const struct run_state *s)
+static cJSON *json_strategy(const struct strategy *t)
 {
-    cJSON *list = cJSON_CreateArray();
-    for (size_t i = 0; i < s->nversions; i++) {
-        const struct version *v = &s->versions[i];
-        cJSON *o = cJSON_CreateObject();
-        json_put_i64(o, "version", v->id);
-        json_put_i64(o, "parent", v->parent);
-        cJSON_AddStringToObject(o, "verdict", verdict_name(v->verdict));
-        cJSON_AddBoolToObject(o, "record", v->record);
-        json_put_num(o, "speedup", v->speedup);
-        json_put_num(o, "lo", v->lo);
-        json_put_num(o, "hi", v->hi);
-        json_put_num(o, "gain", v->gain);
-        json_put_i64(o, "against", v->against);
-        json_put_num(o, "predicted", v->predicted);
-        cJSON_AddStringToObject(o, "strategy", v->strategy ? v->strategy : "");
-        cJSON_AddStringToObject(o, "config", v->config ? v->config : "");
-        cJSON_AddStringToObject(o, "source", v->source.hex);
-        cJSON_AddStringToObject(o, "plan", v->plan.hex);
-        json_put_i64(o, "time_ns", v->time_ns);
-        cJSON_AddItemToArray(list, o);
-    }
-    return list;
+    cJSON *o = cJSON_CreateObject();
+    out_text(o, "strategy", t->name);
+    out_i64(o, "tries", t->tries);
+    out_i64(o, "records", t->records);
+    out_i64(o, "failed", t->failed);
+    out_num(o, "best", t->best);
+    out_num(o, "worst", t->worst);
+    out_i64(o, "last", t->last_version);
+    return o;
 }
 
-static cJSON *json_strategies(const struct run_state *s)
+static cJSON *json_baseline(const struct run_state *s)
 {
-    cJSON *list = cJSON_CreateArray();
-    for (size_t i = 0; i < s->nstrategies; i++) {
-        const struct strategy *t = &s->strategies[i];
-        cJSON *o = cJSON_CreateObject();
-        cJSON_AddStringToObject(o, "strategy", t->name);
-        json_put_i64(o, "tries", t->tries);
-        json_put_i64(o, "records", t->records);
-        json_put_i64(o, "failed", t->failed);
-        json_put_num(o, "best", t->best);
-        json_put_num(o, "worst", t->worst);
-        json_put_i64(o, "last", t->last_version);
-        cJSON_AddItemToArray(list, o);
+    if (!s->have_baseline) {
+        return cJSON_CreateNull();
     }
-    return list;
+    cJSON *o = cJSON_CreateObject();
+    out_num(o, "ns", s->baseline_ns);
+    out_num(o, "lo_ns", s->baseline_lo);
+    out_num(o, "hi_ns", s->baseline_hi);
+    out_num(o, "peak_share", s->baseline_peak);
+    return o;
 }
 
-static void print_json(struct run_view *v)
+/* The run in short, and what it is made of. */
+static void print_page(struct run_view *v)
 {
     const struct run_state *s = v->s;
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "run", v->name);
-    cJSON_AddStringToObject(o, "path", v->path);
-    cJSON_AddStringToObject(o, "task", s->task ? s->task : "");
-    cJSON_AddStringToObject(o, "state", run_status_name(v->status));
-    if (v->status == RUN_ENDED) {
-        cJSON_AddStringToObject(o, "reason", end_reason_name(s->reason));
-    }
-    if (v->pid) {
-        json_put_i64(o, "pid", v->pid);
-        cJSON_AddStringToObject(o, "host", v->host);
-    }
     const struct goal *g = state_goal(s);
-    cJSON *goal = cJSON_AddObjectToObject(o, "goal");
-    if (g) {
-        json_put_i64(goal, "number", g->id);
-        cJSON_AddStringToObject(goal, "text", g->text);
-        json_put_num(goal, "target", g->target);
-        json_put_num(goal, "hours", g->hours);
-        json_put_i64(goal, "calls", g->calls);
+    struct evidence ev = {0};
+    cJSON *o = json_run(v);
+    out_i64(o, "engines", s->engines);
+    out_i64(o, "seed", (int64_t)s->seed);
+    out_i64(o, "jobs", s->jobs);
+    cJSON_AddItemToObject(o, "goal", g ? json_goal(g) : cJSON_CreateNull());
+    cJSON_AddItemToObject(o, "baseline", json_baseline(s));
+    cJSON *versions = cJSON_AddArrayToObject(o, "versions");
+    for (size_t i = 0; i < s->nversions; i++) {
+        cJSON_AddItemToArray(versions, json_version(&s->versions[i]));
     }
-    cJSON *base = cJSON_AddObjectToObject(o, "baseline");
-    if (s->have_baseline) {
-        json_put_num(base, "ns", s->baseline_ns);
-        json_put_num(base, "lo_ns", s->baseline_lo);
-        json_put_num(base, "hi_ns", s->baseline_hi);
-        json_put_num(base, "peak_share", s->baseline_peak);
+    cJSON *strategies = cJSON_AddArrayToObject(o, "strategies");
+    for (size_t i = 0; i < s->nstrategies; i++) {
+        cJSON_AddItemToArray(strategies, json_strategy(&s->strategies[i]));
     }
-    json_put_i64(o, "best", s->incumbent);
-    json_put_num(o, "speedup", s->best);
-    json_put_num(o, "lo", s->best_lo);
-    json_put_num(o, "hi", s->best_hi);
-    json_put_i64(o, "calls", s->ncalls_done);
-    json_put_i64(o, "active_ns", state_active_ns(s, clock_wall_ns()));
-    json_put_i64(o, "engines", s->engines);
-    cJSON_AddItemToObject(o, "versions", json_versions(s));
-    cJSON_AddItemToObject(o, "strategies", json_strategies(s));
-    struct evidence ev;
-    if (s->incumbent >= 0 && evidence_open(v->r, s->incumbent, &ev, NULL)) {
-        cJSON_AddItemToObject(o, "result", cJSON_Duplicate(ev.result.root, true));
-        evidence_free(&ev);
+    if (s->incumbent >= 0) {
+        (void)!evidence_open(v->r, s->incumbent, &ev, NULL);
     }
-    char *text = json_text(o);
-    struct buf b = {0};
-    buf_addf(&b, "%s\n", text);
-    free(text);
-    cJSON_Delete(o);
-    cmd_print(&b);
+    cJSON_AddItemToObject(o, "result", json_reply(ev.result.root));
+    evidence_free(&ev);
+    print_json(o);
 }
 
 /* One version in full: what it was for, what was measured, what it was built to. */
-static enum exit_code show_version(struct run_view *v, const char *text)
+static enum exit_code show_version(struct run_view *v, const char *text, bool json)
 {
     struct error e = {0};
     int64_t id = 0;
     if (!version_parse(v->s, text, &id, &e)) {
         return cmd_fail(&e);
+    }
+    if (json) {
+        print_json(json_version_full(v, id));
+        return EXIT_DONE;
     }
     const struct version *ver = state_version(v->s, id);
     struct buf b = {0};
@@ -304,9 +265,9 @@ static enum exit_code run(const struct args *a)
     }
     enum exit_code rc = EXIT_DONE;
     if (args_text(a, "version", NULL)) {
-        rc = show_version(&v, args_text(a, "version", NULL));
+        rc = show_version(&v, args_text(a, "version", NULL), args_flag(a, "json"));
     } else if (args_flag(a, "json")) {
-        print_json(&v);
+        print_page(&v);
     } else {
         struct buf b = {0};
         put_head(&v, &b);
@@ -328,7 +289,7 @@ static const struct option_desc options[] = {
      .kind = OPTION_TEXT,
      .value = "V",
      .help = "one version in full (7, v7, baseline, start, best, last)"},
-    {.name = "json", .kind = OPTION_FLAG, .help = "one JSON object"},
+    JSON_OPTION("one object: the run, or the version with all its evidence"),
     {0},
 };
 

@@ -1,9 +1,10 @@
 /* warploop stop. */
 #include "core/cmd/ask.h"
+#include "core/cmd/json_out.h"
 
 static enum exit_code run(const struct args *a)
 {
-    return ask_driver(args_pos(a, 0), "stop", args_flag(a, "now") ? "now" : "",
+    return ask_driver(a, "stop", args_flag(a, "now") ? "now" : "",
                       args_flag(a, "now") ? "stop at once" : "stop");
 }
 
@@ -11,6 +12,7 @@ static const struct option_desc options[] = {
     {.name = "now",
      .kind = OPTION_FLAG,
      .help = "do not wait for the build or evaluation in flight"},
+    JSON_OPTION("one object: what was asked of whom"),
     {0},
 };
 

@@ -6,6 +6,7 @@
 #include "core/base/json.h"
 #include "core/base/text.h"
 #include "core/cmd/cmd.h"
+#include "core/cmd/json_out.h"
 #include "core/cmd/task_verbs.h"
 #include "core/cmd/view.h"
 #include "core/task/task.h"
@@ -25,8 +26,9 @@ static enum exit_code task_ls(bool json)
     for (size_t i = 0; i < n; i++) {
         struct task *t = task_load(names[i], &e);
         cJSON *o = cJSON_CreateObject();
-        cJSON_AddStringToObject(o, "task", names[i]);
-        cJSON_AddStringToObject(o, t ? "title" : "error", t ? t->title : e.msg);
+        out_text(o, "task", names[i]);
+        out_text(o, "title", t ? t->title : NULL);
+        out_text(o, "error", t ? NULL : e.msg);
         cJSON_AddItemToArray(rows, o);
         put_line(&b, names[i], 24);
         put_pad(&b, 16);
@@ -36,11 +38,11 @@ static enum exit_code task_ls(bool json)
     }
     task_names_free(names, n);
     if (json) {
-        char *text = json_text(rows);
-        buf_clear(&b);
-        buf_addf(&b, "%s\n", text);
-        free(text);
-    } else if (n == 0) {
+        buf_free(&b);
+        print_json(rows);
+        return EXIT_DONE;
+    }
+    if (n == 0) {
         buf_adds(&b, "no tasks found: set WARPLOOP_KERNELS to the folder that holds them\n");
     }
     cJSON_Delete(rows);
@@ -130,7 +132,7 @@ static enum exit_code task_show(const char *name, bool json)
     }
     struct buf raw = {0}, out = {0};
     if (json) {
-        buf_add(&out, t->text.s, t->text.len);
+        print_json(cJSON_ParseWithLength(buf_str(&t->text), t->text.len));
     } else {
         put_task(t, &raw);
         text_sanitise(&out, buf_str(&raw), raw.len, 8);
@@ -170,7 +172,7 @@ static enum exit_code run(const struct args *a)
 }
 
 static const struct option_desc options[] = {
-    {.name = "json", .kind = OPTION_FLAG, .help = "ls, show and new: JSON"},
+    JSON_OPTION("ls: an array; show: the task.json; check and new: an object"),
     {.name = "c", .kind = OPTION_TEXT, .value = "FILE", .help = "new: the C source (needed)"},
     {.name = "entry",
      .kind = OPTION_TEXT,

@@ -2,18 +2,40 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/cmd/json_out.h"
 #include "core/cmd/task_verbs.h"
 #include "core/cmd/view.h"
 #include "core/task/task.h"
 
+static const char *const kinds[] = {"honest", "combination", "cheat"};
+
+static cJSON *json_proof(const struct proof_result *r)
+{
+    cJSON *o = cJSON_CreateObject();
+    out_text(o, "kind", kinds[r->c->kind]);
+    out_text(o, "name", r->c->name);
+    cJSON_AddBoolToObject(o, "holds", r->holds);
+    out_text(o, "verdict", verdict_name(r->verdict));
+    out_text(o, "family", r->family);
+    out_text(o, "shape", r->shape);
+    out_text(o, "tensor", r->tensor);
+    out_num(o, "error", r->error);
+    out_num(o, "limit", r->limit);
+    out_text(o, "message", r->message);
+    out_i64(o, "time_ns", r->ns);
+    return o;
+}
+
 void task_put_proof(void *ctx, const struct proof_result *r)
 {
-    static const char *const kinds[] = {"honest", "combination", "cheat"};
     struct task_tally *n = ctx;
     struct buf b = {0};
     n->right += r->holds;
     n->wrong += !r->holds;
-    if (n->silent || (n->quiet && r->holds)) {
+    if (n->cases) {
+        cJSON_AddItemToArray(n->cases, json_proof(r));
+    }
+    if (n->silent || n->cases || (n->quiet && r->holds)) {
         return;
     }
     buf_addf(&b, "%s  %-12s", r->holds ? "ok    " : "FAILED", kinds[r->c->kind]);
@@ -47,7 +69,8 @@ enum exit_code task_check(const struct args *a, const char *name)
     if (!t) {
         return cmd_fail(&e);
     }
-    struct task_tally n = {0};
+    bool json = args_flag(a, "json");
+    struct task_tally n = {.cases = json ? cJSON_CreateArray() : NULL};
     bool held = false;
     struct proof_opts o = {
         .jail = args_text(a, "jail", "auto"),
@@ -57,7 +80,16 @@ enum exit_code task_check(const struct args *a, const char *name)
     bool ok = proof_run(t, &o, task_put_proof, &n, &held, &e);
     task_free(t);
     if (!ok) {
+        cJSON_Delete(n.cases);
         return cmd_fail(&e);
+    }
+    if (json) {
+        cJSON *proof = cJSON_CreateObject();
+        out_text(proof, "task", name);
+        cJSON_AddBoolToObject(proof, "holds", held);
+        cJSON_AddItemToObject(proof, "cases", n.cases);
+        print_json(proof);
+        return held ? EXIT_DONE : EXIT_NOT_SO;
     }
     struct buf b = {0};
     buf_addf(&b, "%s: honest kernels pass and cheats fail: %zu as they should, %zu not\n", name,

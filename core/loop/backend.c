@@ -355,3 +355,20 @@ void backend_collect(struct backend *b, backend_fn *fn, void *ctx)
         if (b->workers[i].proc.pid)
             collect_worker(&b->workers[i], fn, ctx);
 }
+
+bool backend_wait(struct backend *b, int stop_fd, backend_fn *fn, void *ctx)
+{
+    size_t max = BACKEND_FDS(b->n - 1);
+    struct pollfd *fds = xcalloc(max + 1, sizeof *fds);
+    fds[0] = (struct pollfd){.fd = stop_fd, .events = POLLIN};
+    size_t n = backend_fds(b, fds + 1, max);
+    int64_t left = backend_deadline(b);
+    if (left != INT64_MAX)
+        left -= clock_mono_ns();
+    poll(fds, (nfds_t)n + 1, left < 0 ? 0 : left > 1000000000 ? 1000 : (int)(left / 1000000) + 1);
+    bool stop = fds[0].revents != 0;
+    free(fds);
+    if (!stop)
+        backend_collect(b, fn, ctx);
+    return !stop;
+}

@@ -61,6 +61,10 @@ int64_t backend_deadline(const struct backend *b);
 /* Take in whatever is there and report it. Never blocks. fn may call backend_start. */
 void backend_collect(struct backend *b, backend_fn *fn, void *ctx);
 
+/* Sleep until a child says something, a deadline passes or a second is over, and report it. False,
+ * at once, when stop_fd (-1: none) is readable: nothing was taken in. */
+bool backend_wait(struct backend *b, int stop_fd, backend_fn *fn, void *ctx);
+
 /* Where a program of the back end lies; the caller frees. */
 char *backend_program(const char *name);
 

@@ -154,7 +154,7 @@ static void do_submit(struct engine *g, const struct command *c)
                              .strategy = xstrdup(json_str(doc.root, "strategy", "outside")),
                              .hypothesis = xstrdup(json_str(doc.root, "why", "")),
                              .predicted = (double)NAN,
-                             .parent = g->s->incumbent >= 0 ? g->s->incumbent : 1,
+                             .parent = json_i64(doc.root, "parent", -1), /* -1: the best */
                              .source = source};
         if (engine_is_outside(g))
             engine_see_steers(g);

@@ -82,7 +82,7 @@ struct engine {
     int64_t blob_clock;
 
     bool agent_waits, agent_finished;
-    char *agent_why;  /* why it has finished, when it said so; else NULL */
+    char *agent_why; /* why it has finished, when it said so; else NULL */
     bool inbox_seen; /* looked at since the start */
     int stops;       /* 1: at the next safe point, 2: at once */
     int stop_fd;     /* -1 when it has ended */

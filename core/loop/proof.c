@@ -1,11 +1,9 @@
 #include "core/loop/proof.h"
 
 #include <math.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/loop/backend.h"
 #include "core/task/spec.h"
@@ -71,18 +69,6 @@ static void on_event(void *ctx, const struct backend_event *ev)
         job_set(j, ev->news == BACKEND_TIMEOUT ? VERDICT_TIMEOUT : VERDICT_INFRA, ev->why);
 }
 
-static void wait_a_little(struct proof *p)
-{
-    struct pollfd fds[BACKEND_FDS(BUILDERS)];
-    size_t n = backend_fds(p->be, fds, ARRAY_LEN(fds));
-    int64_t left = backend_deadline(p->be);
-    if (left != INT64_MAX)
-        left -= clock_mono_ns();
-    int ms = left < 0 ? 0 : left > 1000000000 ? 1000 : (int)(left / 1000000) + 1;
-    poll(fds, (nfds_t)n, ms);
-    backend_collect(p->be, on_event, p);
-}
-
 static bool start_build(struct proof *p, size_t id, const struct selfcheck_case *cases,
                         struct error *e)
 {
@@ -110,7 +96,7 @@ static bool build_all(struct proof *p, const struct selfcheck_case *cases, struc
             if (!start_build(p, next, cases, e))
                 return false;
         if (done < next)
-            wait_a_little(p);
+            (void)backend_wait(p->be, -1, on_event, p);
     }
     for (size_t i = 0; i < CASES; i++)
         if (p->jobs[i].verdict != VERDICT_OK)
@@ -133,7 +119,7 @@ static bool check(struct proof *p, size_t id, struct error *e)
         return false;
     j->verdict = VERDICT_NONE;
     while (j->verdict == VERDICT_NONE)
-        wait_a_little(p);
+        (void)backend_wait(p->be, -1, on_event, p);
     return true;
 }
 

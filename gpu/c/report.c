@@ -51,13 +51,13 @@ static double over_sets(const struct timing *t, size_t shape, int version)
                 timing_resolution(t, shape));
 }
 
-/* Geometric mean over the sets of time of b / time of a. */
-static double ratio_over_sets(const struct timing *t, size_t shape, int a, int b)
+/* Time of b / time of a: the geometric mean over the sets, with its interval. */
+static struct stats_interval ratio_over_sets(const struct timing *t, size_t shape, int a, int b)
 {
-    double sum = 0;
+    double ratio[TIMING_SETS_MAX];
     for (size_t s = 0; s < t->sets; s++)
-        sum += log(timing_ns(t, shape, b, s) / timing_ns(t, shape, a, s));
-    return exp(sum / (double)t->sets);
+        ratio[s] = log(timing_ns(t, shape, b, s) / timing_ns(t, shape, a, s));
+    return stats_mean_interval(ratio, t->sets, 0.95);
 }
 
 /* The standard deviation between sets as a share of the mean. */
@@ -79,9 +79,12 @@ static void put_shapes(const struct evaluation *ev, cJSON *o)
         double median = over_sets(t, i, subject), gflops = s->flop / median;
         cJSON *x = cJSON_CreateObject();
         cJSON_AddStringToObject(x, "name", s->name);
-        json_put_num(x, "speedup", ratio_over_sets(t, i, subject, V_BASELINE));
-        if (t->has_gain)
-            json_put_num(x, "gain", ratio_over_sets(t, i, subject, V_INCUMBENT));
+        struct stats_interval speedup = ratio_over_sets(t, i, subject, V_BASELINE), gain;
+        put_interval(x, "speedup", "lo", "hi", &speedup);
+        if (t->has_gain) {
+            gain = ratio_over_sets(t, i, subject, V_INCUMBENT);
+            put_interval(x, "gain", "gain_lo", "gain_hi", &gain);
+        }
         json_put_num(x, "ns", median);
         json_put_num(x, "ns_spread", spread_over_sets(t, i, subject));
         json_put_num(x, "baseline_ns", over_sets(t, i, V_BASELINE));

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/../lib.sh"
 use_fake
 
-commands='run attach watch resume pause stop steer goal fork ls show log diff best submit task
+commands='run attach watch resume pause stop steer goal fork ls show log diff best submit bench task
 doctor demo help version'
 
 t "alone it says what one can do"

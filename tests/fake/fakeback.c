@@ -228,6 +228,8 @@ static void put_shapes(cJSON *head, const cJSON *request, double x, double over)
         cJSON_AddNumberToObject(o, "ns_spread", 0.001);
         cJSON_AddNumberToObject(o, "baseline_ns", 1e7);
         cJSON_AddNumberToObject(o, "speedup", x);
+        cJSON_AddNumberToObject(o, "lo", x * 0.998);
+        cJSON_AddNumberToObject(o, "hi", x * 1.002);
         json_put_num(o, "gain", over);
         cJSON_AddNumberToObject(o, "peak_share", 0.1 * x);
         cJSON_AddItemToArray(list, o);

@@ -161,7 +161,16 @@ static void test_positionals(void **state)
     refused("RUN TEXT", "r two words", "put a text with blanks in quotes");
     assert_true(parse(&a, "RUN FILE...", "r 1 2 3 4 5", &e));
     assert_int_equal(a.npos, 6);
-    refused("FILE...", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17", "more than 16 arguments");
+    static char word[] = "x";
+    char *many[POSITIONALS_MAX + 2] = {word};
+    for (size_t i = 0; i < ARRAY_LEN(many); i++) {
+        many[i] = word;
+    }
+    struct args too_many;
+    struct error why = {0};
+    assert_true(args_parse(&too_many, table, "FILE...", POSITIONALS_MAX + 1, many, &why));
+    assert_false(args_parse(&too_many, table, "FILE...", POSITIONALS_MAX + 2, many, &why));
+    assert_non_null(strstr(why.msg, "more than 256 arguments"));
 }
 
 static void test_numbers(void **state)
@@ -221,7 +230,7 @@ static void test_tables(void **state)
             }
         }
     }
-    assert_int_equal(commands, 20);
+    assert_int_equal(commands, 21);
 }
 
 static void test_help(void **state)

@@ -299,8 +299,8 @@ static void test_shapes(void **state)
                        "\"baseline_ns\":4e7,\"speedup\":2,\"peak_share\":0.25}]}");
     struct buf b = {0};
     evidence_shapes(&ev, &b);
-    assert_non_null(
-        strstr(buf_str(&b), "  t1               20 ms       3.1 %    40 ms       2.00x    -"));
+    assert_non_null(strstr(
+        buf_str(&b), "  t1               20 ms       3.1 %    40 ms       2.00x                -"));
     assert_non_null(strstr(buf_str(&b), "25.0 %\n"));
     buf_free(&b);
     json_free(&ev.result);
