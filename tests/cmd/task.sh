@@ -57,7 +57,7 @@ expect_out '^tiny: '
 t "mistyped: the nearest is named"
 run_cmd "$wl" task shwo tiny
 expect_rc 2
-expect_err 'expected ls, show or check, not "shwo"; nearest is show'
+expect_err 'expected ls, show, check or new, not "shwo"; nearest is show'
 run_cmd "$wl" task show
 expect_rc 2
 expect_err "expected the TASK's name"
