@@ -211,7 +211,7 @@ static const struct option_desc options[] = {
 const struct cmd cmd_task = {
     .name = "task",
     .usage = "ls|show|check|new [TASK]",
-    .summary = "list the tasks, show or prove one, make one of your own",
+    .summary = "list, show, prove and make tasks",
     .options = options,
     .details =
         "check builds the baseline, the start, combinations of the moves (all must pass), and\n"

@@ -268,7 +268,7 @@ static void add_hint(const struct making *m, struct error *e)
     if (e->code != ERR_INPUT) {
         return;
     }
-    if (strncmp(why.msg, "the reference does", 18) == 0) {
+    if (strncmp(why.msg, "the reference", 13) == 0) {
         struct buf proto = {0};
         draft_put_prototype(&m->d, true, &proto);
         error_set(e, ERR_INPUT,

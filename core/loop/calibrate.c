@@ -103,10 +103,11 @@ static bool measure(struct backend *be, const struct task *t, const char *jail,
         return true;
     }
     /* To a run a baseline that fails is the machine's fault; here it is the task's. */
-    bool theirs = a->verdict != VERDICT_INFRA || strstr(a->message, " failed: ");
+    bool infra = a->verdict == VERDICT_INFRA;
+    bool theirs = !infra || strncmp(a->message, "the baseline", 12) == 0 ||
+                  strncmp(a->message, "the reference", 13) == 0;
     return error_set(e, theirs ? ERR_INPUT : ERR_SYSTEM, "%s%s%.700s",
-                     a->verdict == VERDICT_INFRA ? "" : verdict_name(a->verdict),
-                     a->verdict == VERDICT_INFRA ? "" : ": ", a->message);
+                     infra ? "" : verdict_name(a->verdict), infra ? "" : ": ", a->message);
 }
 
 bool calibrate(const struct task *t, const char *jail, struct calibration *out, struct error *e)

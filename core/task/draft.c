@@ -286,6 +286,8 @@ void draft_put_sizes(const struct draft *d, struct buf *out)
             buf_addf(out, "%s%s=%lld", gap, d->params[i].name, (long long)d->params[i].scored);
             gap = " ";
         }
+    if (!*gap)
+        buf_adds(out, "(no dims)");
 }
 
 size_t draft_unknown(const struct draft *d, struct buf *names)

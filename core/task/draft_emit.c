@@ -1,5 +1,4 @@
 /* The files of a drafted task: sources and task.json. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,6 +188,7 @@ bool draft_reference(const struct draft *d, struct buf *out, struct error *e)
 
 /* ---------------------------------------------------------------- task.json */
 
+/* The sizes of shape `at` of a role; their text ("c37x50") is added to name. */
 static cJSON *dims_json(const struct draft *d, const char *role, size_t at, struct buf *name)
 {
     cJSON *dims = cJSON_CreateObject();
@@ -200,11 +200,24 @@ static cJSON *dims_json(const struct draft *d, const char *role, size_t at, stru
         size_t n = *role == 'c' ? p->nchecks : p->nhidden;
         int64_t size = *role == 's' ? p->scored : n ? v[at < n ? at : n - 1] : p->check[0];
         cJSON_AddNumberToObject(dims, p->name, (double)size);
-        for (const char *s = p->name; *s; s++)
-            buf_addc(name, (char)tolower((unsigned char)*s));
-        buf_addf(name, "%lld", (long long)size);
+        buf_addf(name, "%s%lld",
+                 dims->child->next ? "x"
+                 : *role == 's'    ? ""
+                                   : (char[]){*role, 0},
+                 (long long)size);
     }
     return dims;
+}
+
+static bool has_name(const cJSON *list, const char *name)
+{
+    const cJSON *m;
+    cJSON_ArrayForEach(m, list)
+    {
+        if (strcmp(json_str(m, "name", ""), name) == 0)
+            return true;
+    }
+    return false;
 }
 
 static void add_shapes(const struct draft *d, cJSON *shapes, const char *role, size_t n)
@@ -213,12 +226,9 @@ static void add_shapes(const struct draft *d, cJSON *shapes, const char *role, s
     for (size_t k = 0; k < n; k++) {
         struct buf name = {0};
         cJSON *o = cJSON_CreateObject(), *dims = dims_json(d, role, k, &name);
-        /* a name of few letters that no other shape has */
-        if (!isalnum((unsigned char)*buf_str(&name)) || name.len > 40) {
+        if (name.len == 0 || name.len > 40 || has_name(list, buf_str(&name))) {
             buf_clear(&name);
             buf_addf(&name, "%s%zu", role, k + 1);
-        } else if (*role != 's') {
-            buf_addf(&name, "-%c%zu", *role, k + 1);
         }
         cJSON_AddStringToObject(o, "name", buf_str(&name));
         cJSON_AddItemToObject(o, "dims", dims);

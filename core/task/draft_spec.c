@@ -20,7 +20,7 @@ static const char *const kinds[] = {
 /* ---------------------------------------------------------------- writing */
 
 static const char head[] =
-    "# After a change, run the command again:\n"
+    "# After a change, run the command again (with --force where the task is made already):\n"
     "#   %s\n"
     "#\n"
     "# dim     scored: the size that is timed; auto: measured, so that a call takes 20 to 60 ms\n"
