@@ -259,7 +259,8 @@ static double fit_memory(struct draft *d, double factor, bool *full)
 
 static const char wrong_hint[] =
     "When the function itself fails: an array that is read before it is written is \"inout\", an "
-    "extent may be wrong, or float and float64 differ by more than \"error\" allows.";
+    "extent may be wrong, float and float64 may differ by more than \"error\" allows, or the "
+    "reference that is made of the function is not what it means (--reference FILE).";
 
 /* What can be done about a baseline that could not be measured. */
 static void add_hint(const struct making *m, struct error *e)

@@ -8,8 +8,9 @@
 #include "core/base/mem.h"
 #include "core/task/field.h"
 
-#define MAX_PARAMS 40
-#define LIST_BYTES 300
+#define MAX_PARAMS    40
+#define LIST_BYTES    300
+#define MAX_FUNCTIONS 200
 
 struct reader {
     const char *file;
@@ -410,6 +411,8 @@ void c_function_alone(const struct tokens *t, const char *entry, struct buf *out
 {
     size_t n, begin = out->len;
     struct definition *v = definitions(t, &n);
+    if (n > MAX_FUNCTIONS) /* each is looked for in all others */
+        n = 0;
     mark(t, v, n, entry);
     buf_adds(out, t->text);
     for (size_t i = 0; i < n; i++) {
