@@ -18,9 +18,10 @@ struct calibration {
 bool calibrate(const struct task *t, const char *jail, struct calibration *out,
                struct error *e) WARN_UNUSED;
 
-/* By what to multiply the sizes so that a call comes near `want_ns`, after n measurements of (factor
- * so far, ns), newest last: in logarithms through the last two points, at most 64 at once. `power`:
- * with which power of the factor the time is thought to grow, before there are two. Pure. */
+/* By what to multiply the sizes so that a call comes near `want_ns`, after n measurements of
+ * (factor so far, ns), newest last: in logarithms through the last two points, at most 64 at once.
+ * `power`: with which power of the factor the time is thought to grow, before there are two. Pure.
+ */
 double calibrate_step(const double *factor, const double *ns, size_t n, double power,
                       double want_ns);
 
