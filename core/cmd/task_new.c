@@ -1,11 +1,13 @@
 /* warploop task new: a C function of the user's own becomes a task. */
-#include <errno.h>
+#include <dirent.h>
 #include <libgen.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "core/base/clock.h"
 #include "core/base/fs.h"
 #include "core/base/json.h"
 #include "core/base/mem.h"
@@ -21,9 +23,10 @@
 #define WANT_NS                                                                                    \
     30e6 /* a call: long against the clock and the start of a process, short to wait               \
           */
-#define LEAST_NS  20e6
-#define MOST_NS   60e6
-#define BYTES_MAX ((int64_t)512 << 20)
+#define LEAST_NS      20e6
+#define MOST_NS       60e6
+#define BYTES_MAX     ((int64_t)512 << 20)
+#define SWEEP_AFTER_S 3600
 
 /* A task in the making and where its parts lie. */
 struct making {
@@ -259,7 +262,8 @@ static double fit_memory(struct draft *d, double factor, bool *full)
 
 static const char wrong_hint[] =
     "When the function itself fails: an array that is read before it is written is \"inout\", an "
-    "extent may be wrong, or float and float64 differ by more than \"error\" allows.";
+    "extent may be wrong, float and float64 may differ by more than \"error\" allows, or the "
+    "reference that is made of the function is not what it means (--reference FILE).";
 
 /* What can be done about a baseline that could not be measured. */
 static void add_hint(const struct making *m, struct error *e)
@@ -483,11 +487,31 @@ static bool begin(struct making *m, const char *name, struct error *e)
     return draft_open(&m->d, name, file, entry, e);
 }
 
+/* What a `task new` that was killed has left, once nothing can be at work there any more. */
+static void sweep(const char *own)
+{
+    DIR *d = opendir(own);
+    const struct dirent *entry;
+    while (d && (entry = readdir(d))) {
+        struct stat st;
+        char *path = fs_join(own, entry->d_name);
+        if (strncmp(entry->d_name, ".new-", 5) == 0 && stat(path, &st) == 0 &&
+            clock_wall_ns() / 1000000000 - st.st_mtime > SWEEP_AFTER_S) {
+            fs_remove_tree(path);
+        }
+        free(path);
+    }
+    if (d) {
+        closedir(d);
+    }
+}
+
 static bool make_tmp(struct making *m, struct error *e)
 {
     char *own = fs_user_kernels_dir();
     m->tmp = xasprintf("%s/.new-XXXXXX", own);
     bool ok = fs_mkdirs(own, e);
+    sweep(own);
     free(own);
     if (ok && !mkdtemp(m->tmp)) {
         ok = error_sys(e, "cannot make a folder %s", m->tmp);

@@ -9,6 +9,8 @@
 
 #define MAX_DEPTH  12
 #define MAX_FACTOR 64 /* of a constant extent */
+#define MAX_VARS   4000
+#define MAX_STEPS  20000 /* of one expression: variables may be made of each other */
 
 /* A variable at its largest, or a pointer into an array. */
 struct var {
@@ -27,6 +29,7 @@ struct guesser {
     size_t nvars, cap;
     const int64_t *primes; /* the sizes stand for these */
     int depth;
+    long *left;   /* steps that may still be taken */
     int64_t work; /* of the statement with the most so far, and its text */
     char *flop;
 };
@@ -64,6 +67,10 @@ static const struct var *find_var(const struct guesser *g, const char *s, size_t
 
 static void set_var(struct guesser *g, const struct token *name, int array, char *text_take)
 {
+    if (g->nvars == MAX_VARS) {
+        free(text_take);
+        return;
+    }
     VEC_ROOM(g->vars, g->nvars, g->cap);
     g->vars[g->nvars++] =
         (struct var){.name = xstrndup(name->s, name->n), .text = text_take, .array = array};
@@ -78,7 +85,7 @@ static bool value_of(const void *ctx, const char *name, size_t n, int64_t *out)
         struct expr_env env = {.value = value_of, .ctx = &g};
         size_t at = (size_t)(v - g.vars);
         g.nvars = at; /* what it is made of was there before it */
-        return ++g.depth < MAX_DEPTH &&
+        return ++g.depth < MAX_DEPTH && --*g.left > 0 &&
                expr_eval(v->text, strlen(v->text), EXPR_ARITHMETIC, &env, out, NULL);
     }
     if (size < 0 || size >= 8)
@@ -90,6 +97,7 @@ static bool value_of(const void *ctx, const char *name, size_t n, int64_t *out)
 static bool eval(struct guesser *g, const char *text, int64_t *out)
 {
     struct expr_env env = {.value = value_of, .ctx = g};
+    *g->left = MAX_STEPS;
     return expr_eval(text, strlen(text), EXPR_ARITHMETIC, &env, out, NULL);
 }
 
@@ -165,7 +173,8 @@ static size_t take_for(struct guesser *g, size_t i)
         text = eq < semi ? expr_text(t, eq + 1, expr_end(t, eq + 1, semi, ",")) : NULL;
     }
     set_var(g, &t->v[cond], -1, text ? text : xstrdup("?"));
-    g->vars[g->nvars - 1].loop = true;
+    if (g->nvars)
+        g->vars[g->nvars - 1].loop = true;
     return semi;
 }
 
@@ -236,7 +245,8 @@ static void order(const struct guesser *g, const char *text, int depth, int *pow
                   size_t *n)
 {
     size_t at = 0, len = strlen(text), word_len;
-    for (; depth < MAX_DEPTH && (word_len = expr_next_name(text, len, &at)) > 0; at += word_len) {
+    for (; depth < MAX_DEPTH && --*g->left > 0 && (word_len = expr_next_name(text, len, &at)) > 0;
+         at += word_len) {
         int size = size_index(g->f, text + at, word_len);
         const struct var *v = find_var(g, text + at, word_len);
         if (v && v->array < 0)
@@ -315,7 +325,8 @@ static bool near_product(const int64_t total[2], size_t n, int *power)
 static void meet(struct guesser *g, const char *text, int depth)
 {
     size_t at = 0, len = strlen(text), word_len;
-    for (; depth < MAX_DEPTH && (word_len = expr_next_name(text, len, &at)) > 0; at += word_len) {
+    for (; depth < MAX_DEPTH && --*g->left > 0 && (word_len = expr_next_name(text, len, &at)) > 0;
+         at += word_len) {
         const struct var *v = find_var(g, text + at, word_len);
         if (!v || v->array >= 0)
             continue;
@@ -333,6 +344,7 @@ static void set_product(struct guesser *g, struct guess *out, const char *text, 
     int list[GUESS_RANK];
     size_t found = 0, n = size_count(g->f);
     clear(out);
+    *g->left = MAX_STEPS;
     order(g, text, 0, power, list, &found);
     for (size_t s = 0; s < n; s++) /* what the expression meets less often */
         for (; power[s] > 0 && found < GUESS_RANK - 1; power[s]--)
@@ -358,6 +370,7 @@ static void note_index(struct guesser *g, int a, const char *text)
         total[k]++;
         product = factor(total[k], primes[k], n, power[k], &constant[k]) && product;
     }
+    *g->left = MAX_STEPS;
     meet(g, text, 0);
     if (total[0] <= g->most[a] || total[0] <= MAX_FACTOR)
         return; /* less than is known, or single elements */
@@ -432,7 +445,8 @@ static void take_element(struct guesser *g, size_t i, int a, const char *offset)
 
 struct guess *guess_arrays(const struct tokens *t, const struct c_function *f, char **flop)
 {
-    struct guesser g = {.t = t, .f = f, .primes = primes[0], .work = 1};
+    long left = MAX_STEPS;
+    struct guesser g = {.t = t, .f = f, .primes = primes[0], .work = 1, .left = &left};
     g.out = xcalloc(f->nparams + 1, sizeof *g.out);
     g.most = xcalloc(f->nparams + 1, sizeof *g.most);
     for (size_t i = f->body; i < f->end; i++) {

@@ -8,8 +8,9 @@
 #include "core/base/mem.h"
 #include "core/task/field.h"
 
-#define MAX_PARAMS 40
-#define LIST_BYTES 300
+#define MAX_PARAMS    40
+#define LIST_BYTES    300
+#define MAX_FUNCTIONS 200
 
 struct reader {
     const char *file;
@@ -78,19 +79,18 @@ static bool next_function(const struct tokens *t, size_t *i, size_t *name)
 {
     while (*i < t->n) {
         const struct token *k = &t->v[*i];
-        if (k->directive) {
-            ++*i;
-        } else if (tokens_punct(t, *i, "{")) {
-            *i = past(t, *i, "{", "}");
-        } else if (k->kind == TOKEN_WORD && tokens_punct(t, *i + 1, "(") &&
-                   !token_is(k, TOKEN_WORD, "__attribute__")) {
+        bool called = k->kind == TOKEN_WORD && tokens_punct(t, *i + 1, "(") &&
+                      !token_is(k, TOKEN_WORD, "__attribute__");
+        if (!k->directive && called) {
             *name = (*i)++;
             return true;
-        } else if (tokens_punct(t, *i, "(")) {
-            *i = past(t, *i, "(", ")");
-        } else {
-            ++*i;
         }
+        if (!k->directive && tokens_punct(t, *i, "{"))
+            *i = past(t, *i, "{", "}");
+        else if (!k->directive && tokens_punct(t, *i, "("))
+            *i = past(t, *i, "(", ")");
+        else
+            ++*i;
     }
     return false;
 }
@@ -201,6 +201,7 @@ static void split(const struct tokens *t, size_t from, size_t to, struct parts *
                                          NULL};
     for (size_t i = from; i < to; i++) {
         const struct token *k = &t->v[i];
+        bool is_word = k->kind == TOKEN_WORD;
         bool last = i + 1 == to || tokens_punct(t, i + 1, "[");
         if (is(k, passed)) {
             continue;
@@ -211,9 +212,9 @@ static void split(const struct tokens *t, size_t from, size_t to, struct parts *
             p->star = p->star ? p->star : k;
         } else if (tokens_punct(t, i, "[")) {
             take_brackets(t, &i, p);
-        } else if (k->kind == TOKEN_WORD && last && p->type.len) {
+        } else if (is_word && last && p->type.len) {
             p->name = k;
-        } else if (k->kind == TOKEN_WORD && p->stars == 0) {
+        } else if (is_word && p->stars == 0) {
             bool number = token_is(k, TOKEN_WORD, "float") || token_is(k, TOKEN_WORD, "double");
             p->narrow |= token_is(k, TOKEN_WORD, "float");
             p->floating |= number;
@@ -410,6 +411,8 @@ void c_function_alone(const struct tokens *t, const char *entry, struct buf *out
 {
     size_t n, begin = out->len;
     struct definition *v = definitions(t, &n);
+    if (n > MAX_FUNCTIONS) /* each is looked for in all others */
+        n = 0;
     mark(t, v, n, entry);
     buf_adds(out, t->text);
     for (size_t i = 0; i < n; i++) {

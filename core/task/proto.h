@@ -44,8 +44,8 @@ void c_function_free(struct c_function *f);
 
 /* The file's text without the functions that `entry` does not need (a main, other kernels): blanks
  * stand in their place, so that lines keep their numbers. What holds a preprocessor directive
- * stays. Appends to out (line splices joined) and the names that were left out, comma-separated, to
- * `names`. */
+ * stays, and everything where there are more than 200 functions. Appends to out (line splices
+ * joined), and to `names` the names that were left out, comma-separated. */
 void c_function_alone(const struct tokens *t, const char *entry, struct buf *out,
                       struct buf *names);
 

@@ -196,6 +196,15 @@ expect_out '^left out +main: '
 run_cmd grep puts "$own/walk/c/start.c"
 expect_rc 1
 
+t "what a killed task new has left goes away in time"
+mkdir "$own/.new-old" "$own/.new-young"
+touch -d '3 hours ago' "$own/.new-old"
+LIMIT=200 run_cmd "$wl" task new walk --c walk.c --entry walk --force
+expect_rc 0
+[ ! -e "$own/.new-old" ] || fail "it is still there"
+[ -e "$own/.new-young" ] || fail "one that may be at work is gone"
+rmdir "$own/.new-young"
+
 t "a spec with an error on a line: nothing is made"
 for edit in 's/^dim     h .*//=field h: missing; expected a line' \
     's/^input .*/input in [h, v] normal 0 1/=stencil.spec:[0-9]+: field in: expected extents over the dims: .*unknown name v' \
