@@ -187,12 +187,20 @@ static bool check_start(const struct task *t, struct error *e)
     if (!t->c.moves)
         return true;
     bool ok = switches_resolve(t, t->c.moves, &c, &source, e);
-    if (ok && strcmp(buf_str(&source), t->c.start) != 0)
+    const char *want = buf_str(&source), *got = t->c.start;
+    size_t i = 0, begin = 0; /* the first difference, and where its line begins */
+    int line = 1;
+    for (; ok && want[i] && want[i] == got[i]; i++)
+        if (want[i] == '\n') {
+            begin = i + 1;
+            line++;
+        }
+    if (ok && want[i] != got[i])
         ok = error_set(e, ERR_INPUT,
-                       "task %s: the start source differs from the moves' source with "
-                       "everything off; make them equal (what the moves resolve to is "
-                       "the start)",
-                       t->name);
+                       "task %s: the start source, line %d: expected \"%.*s\", got \"%.*s\": with "
+                       "every move off the moves' source has to be the start",
+                       t->name, line, (int)strcspn(want + begin, "\n"), want + begin,
+                       (int)strcspn(got + begin, "\n"), got + begin);
     buf_free(&source);
     return ok;
 }

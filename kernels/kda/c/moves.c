@@ -148,17 +148,26 @@ INLINE void tile(const int rows, const int depth, const float *A, size_t ra, siz
             *(vf *)(C + r * ldc + x * W) = acc[r][x];
 }
 
+/* Tiles of ROWS rows; where few would be left over, which leave the multipliers idle, the last two
+ * tiles share. */
 INLINE void product(const int rows, const int depth, const float *A, size_t ra, size_t da,
                     const float *B, size_t ldb, float *C, size_t ldc, const int cols,
                     const float *keep)
 {
+    const int over = rows % ROWS;
+    const int full = rows - over - (rows > ROWS && over && over <= ROWS / 2 ? ROWS : 0);
+    const int left = rows - full, first = left > ROWS ? (left + 1) / 2 : left;
     for (int j = 0; j < cols; j += NV * W) {
         int r = 0;
-        for (; r + ROWS <= rows; r += ROWS)
+        for (; r < full; r += ROWS)
             tile(ROWS, depth, A + r * ra, ra, da, B + j, ldb, C + r * ldc + j, ldc,
                  keep ? keep + r : keep);
-        if (rows % ROWS)
-            tile(rows % ROWS, depth, A + r * ra, ra, da, B + j, ldb, C + r * ldc + j, ldc,
+        if (left)
+            tile(first, depth, A + r * ra, ra, da, B + j, ldb, C + r * ldc + j, ldc,
+                 keep ? keep + r : keep);
+        r += first;
+        if (left > first)
+            tile(left - first, depth, A + r * ra, ra, da, B + j, ldb, C + r * ldc + j, ldc,
                  keep ? keep + r : keep);
     }
 }
@@ -546,11 +555,16 @@ static void prepare(struct chunk *c, const struct rows *in, float scale)
 }
 
 #if PREFETCH
+#if VECTORS
+#define GROUP (4 * ROWS) /* rows of the state between two requests */
+#else
+#define GROUP 8
+#endif
 /* Ask for the next few rows that are due, into the second-level cache: a few at a time, so that
  * requests never pile up before the loads of the products. */
 static void ask(struct rows *in)
 {
-    enum { CALLS = V / NB * (K / 8), EACH = (5 * CHUNK + CALLS - 1) / CALLS };
+    enum { CALLS = V / NB * ((K + GROUP - 1) / GROUP), EACH = (5 * CHUNK + CALLS - 1) / CALLS };
     for (int i = 0; i < EACH && in->nsoon > 0; i++) {
         const float *row = in->soon[--in->nsoon];
         for (int a = 0; a < K; a += 16)
@@ -612,23 +626,30 @@ static void scan(const struct chunk *c, float *S, struct rows *in, size_t column
     for (int i = 0; i < n; i++)
         memcpy(o + i * step + column, R[CHUNK + i], sizeof R[0]);
 #if PREFETCH
-    for (int i = 0; i < K; i += 8) {
+    enum { WHOLE = K / GROUP * GROUP };
+    for (int i = 0; i < WHOLE; i += GROUP) {
         ask(in);
-        product(8, CHUNK, c->kr[0] + i, 1, K, u, NB, S + i * NB, NB, NB, c->keep + i);
+        product(GROUP, CHUNK, c->kr[0] + i, 1, K, u, NB, S + i * NB, NB, NB, c->keep + i);
+    }
+    if (WHOLE < K) {
+        ask(in);
+        product(K - WHOLE, CHUNK, c->kr[0] + WHOLE, 1, K, u, NB, S + WHOLE * NB, NB, NB,
+                c->keep + WHOLE);
     }
 #else
     product(K, CHUNK, c->kr[0], 1, K, u, NB, S, NB, NB, c->keep);
 #endif
 }
 
-static void head(int T, const float *q, const float *k, const float *v, const float *g,
+/* The next span tokens of one head; T are left of its sequence. */
+static void head(int span, int T, const float *q, const float *k, const float *v, const float *g,
                  const float *beta, int H, float scale, float *S, float *o)
 {
     struct chunk c;
     struct rows in;
     size_t step = (size_t)H * K, vstep = (size_t)H * V;
-    for (int t = 0; t < T; t += CHUNK) {
-        int n = T - t < CHUNK ? T - t : CHUNK;
+    for (int t = 0; t < span; t += CHUNK) {
+        int n = span - t < CHUNK ? span - t : CHUNK;
         for (int i = 0; i < CHUNK; i++) {
             size_t at = (size_t)(t + i);
             in.q[i] = i < n ? q + at * step : zeros;
@@ -749,22 +770,23 @@ static void token(float *restrict S, const float *restrict q, const float *restr
 #endif
 }
 
-static void head(int T, const float *q, const float *k, const float *v, const float *g,
+/* The next span tokens of one head; T are left of its sequence. */
+static void head(int span, int T, const float *q, const float *k, const float *v, const float *g,
                  const float *beta, int H, float scale, float *S, float *o)
 {
     size_t step = (size_t)H * K, vstep = (size_t)H * V;
 #if PANELS
     /* A panel stays in the first-level cache for a run of tokens; their gates are shared. */
     float e[64][K] ALIGNED;
-    for (int t0 = 0; t0 < T; t0 += 64) {
-        int n = T - t0 < 64 ? T - t0 : 64;
+    for (int t0 = 0; t0 < span; t0 += 64) {
+        int n = span - t0 < 64 ? span - t0 : 64;
         for (int i = 0; i < n; i++)
             exp_row(e[i], g + (size_t)(t0 + i) * step);
         for (int p = 0; p < V / NB; p++)
             for (int i = 0; i < n; i++) {
                 size_t t = (size_t)(t0 + i);
 #if PREFETCH
-                if (i + AHEAD < n) {
+                if (t + AHEAD < (size_t)T) {
                     __builtin_prefetch(q + (t + AHEAD) * step + p * NB, 0, 2);
                     __builtin_prefetch(k + (t + AHEAD) * step + p * NB, 0, 2);
                     __builtin_prefetch(v + (t + AHEAD) * vstep + p * NB, 0, 2);
@@ -776,7 +798,7 @@ static void head(int T, const float *q, const float *k, const float *v, const fl
     }
 #else
     float e[K] ALIGNED;
-    for (size_t t = 0; t < (size_t)T; t++) {
+    for (size_t t = 0; t < (size_t)span; t++) {
 #if PREFETCH
         if (t + AHEAD < (size_t)T)
             for (int a = 0; a < K; a += 16) {
@@ -793,6 +815,14 @@ static void head(int T, const float *q, const float *k, const float *v, const fl
 #endif
 }
 #endif
+#if TOGETHER
+
+#if CHUNKWISE
+#define TURN CHUNK /* tokens of one head before it is the next one's turn */
+#else
+#define TURN 64
+#endif
+#endif
 
 void kda_fwd(int B, int T, int H, const float *q, const float *k, const float *v, const float *g,
              const float *beta, float scale, const float *S0, float *o, float *ST, void *ws)
@@ -801,17 +831,42 @@ void kda_fwd(int B, int T, int H, const float *q, const float *k, const float *v
     (void)ws;
     memcpy(ST, S0, sizeof(float) * (size_t)B * H * K * V);
 #endif
+#if TOGETHER
+    /* All heads of a sequence advance in turns: what lies side by side in memory is read together,
+     * and their states stay in the second-level cache. */
+    for (int b = 0; b < B; b++) {
+        size_t state = (size_t)b * H * K * V;
+#if PANELS
+        float *S = ws; /* there is room for 256 heads */
+        for (int h = 0; h < H; h++)
+            load_state(S + h * K * V, S0 + state + h * K * V);
+#else
+        float *S = ST + state;
+#endif
+        for (int t = 0; t < T; t += TURN)
+            for (int h = 0; h < H; h++) {
+                size_t at = ((size_t)b * T + t) * H + h;
+                head(T - t < TURN ? T - t : TURN, T - t, q + at * K, k + at * K, v + at * V,
+                     g + at * K, beta + at, H, scale, S + h * K * V, o + at * V);
+            }
+#if PANELS
+        for (int h = 0; h < H; h++)
+            store_state(ST + state + h * K * V, S + h * K * V);
+#endif
+    }
+#else
     for (int b = 0; b < B; b++)
         for (int h = 0; h < H; h++) {
             size_t at = (size_t)b * T * H + h, state = ((size_t)b * H + h) * K * V;
 #if PANELS
             load_state(ws, S0 + state);
-            head(T, q + at * K, k + at * K, v + at * V, g + at * K, beta + at, H, scale, ws,
+            head(T, T, q + at * K, k + at * K, v + at * V, g + at * K, beta + at, H, scale, ws,
                  o + at * V);
             store_state(ST + state, ws);
 #else
-            head(T, q + at * K, k + at * K, v + at * V, g + at * K, beta + at, H, scale,
+            head(T, T, q + at * K, k + at * K, v + at * V, g + at * K, beta + at, H, scale,
                  ST + state, o + at * V);
 #endif
         }
+#endif
 }

@@ -48,12 +48,13 @@ static void token(float *restrict S, const float *restrict q, const float *restr
     memcpy(o, out, sizeof out);
 }
 
-static void head(int T, const float *q, const float *k, const float *v, const float *g,
+/* The next span tokens of one head; T are left of its sequence. */
+static void head(int span, int T, const float *q, const float *k, const float *v, const float *g,
                  const float *beta, int H, float scale, float *S, float *o)
 {
     size_t step = (size_t)H * K, vstep = (size_t)H * V;
     float e[K] ALIGNED;
-    for (size_t t = 0; t < (size_t)T; t++) {
+    for (size_t t = 0; t < (size_t)span; t++) {
         exp_row(e, g + t * step);
         token(S, q + t * step, k + t * step, v + t * vstep, e, beta[t * (size_t)H], scale,
               o + t * vstep);
@@ -68,7 +69,7 @@ void kda_fwd(int B, int T, int H, const float *q, const float *k, const float *v
     for (int b = 0; b < B; b++)
         for (int h = 0; h < H; h++) {
             size_t at = (size_t)b * T * H + h, state = ((size_t)b * H + h) * K * V;
-            head(T, q + at * K, k + at * K, v + at * V, g + at * K, beta + at, H, scale,
+            head(T, T, q + at * K, k + at * K, v + at * V, g + at * K, beta + at, H, scale,
                  ST + state, o + at * V);
         }
 }
