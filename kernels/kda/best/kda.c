@@ -8,7 +8,7 @@
 
 #include "kda.h"
 
-#define CHUNK 16
+#define CHUNK 12
 #define VBLOCK 16
 #define ROWS 6
 #define LANES 2
@@ -121,17 +121,26 @@ INLINE void tile(const int rows, const int depth, const float *A, size_t ra, siz
             *(vf *)(C + r * ldc + x * W) = acc[r][x];
 }
 
+/* Tiles of ROWS rows; where few would be left over, which leave the multipliers idle, the last two
+ * tiles share. */
 INLINE void product(const int rows, const int depth, const float *A, size_t ra, size_t da,
                     const float *B, size_t ldb, float *C, size_t ldc, const int cols,
                     const float *keep)
 {
+    const int over = rows % ROWS;
+    const int full = rows - over - (rows > ROWS && over && over <= ROWS / 2 ? ROWS : 0);
+    const int left = rows - full, first = left > ROWS ? (left + 1) / 2 : left;
     for (int j = 0; j < cols; j += NV * W) {
         int r = 0;
-        for (; r + ROWS <= rows; r += ROWS)
+        for (; r < full; r += ROWS)
             tile(ROWS, depth, A + r * ra, ra, da, B + j, ldb, C + r * ldc + j, ldc,
                  keep ? keep + r : keep);
-        if (rows % ROWS)
-            tile(rows % ROWS, depth, A + r * ra, ra, da, B + j, ldb, C + r * ldc + j, ldc,
+        if (left)
+            tile(first, depth, A + r * ra, ra, da, B + j, ldb, C + r * ldc + j, ldc,
+                 keep ? keep + r : keep);
+        r += first;
+        if (left > first)
+            tile(left - first, depth, A + r * ra, ra, da, B + j, ldb, C + r * ldc + j, ldc,
                  keep ? keep + r : keep);
     }
 }
@@ -173,135 +182,45 @@ INLINE v4 sum4(vf a, vf b, vf c, vf d)
 #endif
 }
 
-/* exp(G_i - G_j) by products of exp(g), which are never above 1. Tokens in blocks of four: inside
- * one the products run step by step; between two they meet at the start of the later one, so that
- * a pair costs a multiplication and an addition, and earlier keys decay once a block. */
-#define AT(p, a) (*(const vf *)((p) + (a)))
-#define PUT(p, a) (*(vf *)((p) + (a)))
-#define HALF (W == 16 ? 4 : 2)
-
-/* out[i][0..3] = factor_i * x_i . y_0..3 for four rows x and four rows y */
-INLINE void block_dots(const float *x, const float *y, float *out, const float *factor, float scale)
-{
-    for (int i0 = 0; i0 < 4; i0 += HALF) {
-        vf acc[HALF][4];
-#pragma GCC unroll 4
-        for (int i = 0; i < HALF; i++)
-#pragma GCC unroll 4
-            for (int j = 0; j < 4; j++)
-                acc[i][j] = (vf){0};
-        for (int a = 0; a < K; a += W) {
-            vf b[4];
-#pragma GCC unroll 4
-            for (int j = 0; j < 4; j++)
-                b[j] = AT(y + j * K, a);
-#pragma GCC unroll 4
-            for (int i = 0; i < HALF; i++) {
-                vf r = AT(x + (i0 + i) * K, a);
-#pragma GCC unroll 4
-                for (int j = 0; j < 4; j++)
-                    acc[i][j] += r * b[j];
-            }
-        }
-#pragma GCC unroll 4
-        for (int i = 0; i < HALF; i++)
-            *(v4 *)(out + (i0 + i) * CHUNK) = sum4(acc[i][0], acc[i][1], acc[i][2], acc[i][3]) *
-                                              (factor ? factor[i0 + i] : scale);
-    }
-}
-
-/* Four tokens from i on: their pairs, their keys and queries decayed from the block's start (kb, qb)
- * and from the chunk's, and the block's own decay, for those before it. */
-INLINE void block(struct chunk *c, const struct rows *in, int i, float scale, float kb[4][K],
-                  float qb[4][K], float *past)
-{
-    const float *k0 = in->k[i], *k1 = in->k[i + 1], *k2 = in->k[i + 2], *k3 = in->k[i + 3];
-    const float *q0 = in->q[i], *q1 = in->q[i + 1], *q2 = in->q[i + 2], *q3 = in->q[i + 3];
-    vf d0 = {0}, d1 = {0}, d2 = {0}, d3 = {0}, m10 = {0}, m20 = {0}, m21 = {0}, m30 = {0},
-       m31 = {0}, m32 = {0}, n10 = {0}, n20 = {0}, n21 = {0}, n30 = {0}, n31 = {0}, n32 = {0};
-    for (int a = 0; a < K; a += W) {
-        vf e0 = AT(c->e[i], a), e1 = AT(c->e[i + 1], a), e2 = AT(c->e[i + 2], a),
-           e3 = AT(c->e[i + 3], a);
-        vf t0 = AT(k0, a), t1, t2, b = t0 * e0, P = AT(c->keep, a), p = e0;
-        PUT(kb[0], a) = b;
-        PUT(c->kq[i], a) = -b * P;
-        b = AT(q0, a);
-        d0 += b * t0;
-        b *= p;
-        PUT(qb[0], a) = b;
-        PUT(c->kq[CHUNK + i], a) = b * P * scale;
-
-        t0 *= e1, t1 = AT(k1, a), p *= e1;
-        m10 += t1 * t0;
-        b = t1 * p;
-        PUT(kb[1], a) = b;
-        PUT(c->kq[i + 1], a) = -b * P;
-        b = AT(q1, a);
-        n10 += b * t0, d1 += b * t1;
-        b *= p;
-        PUT(qb[1], a) = b;
-        PUT(c->kq[CHUNK + i + 1], a) = b * P * scale;
-
-        t0 *= e2, t1 *= e2, t2 = AT(k2, a), p *= e2;
-        m20 += t2 * t0, m21 += t2 * t1;
-        b = t2 * p;
-        PUT(kb[2], a) = b;
-        PUT(c->kq[i + 2], a) = -b * P;
-        b = AT(q2, a);
-        n20 += b * t0, n21 += b * t1, d2 += b * t2;
-        b *= p;
-        PUT(qb[2], a) = b;
-        PUT(c->kq[CHUNK + i + 2], a) = b * P * scale;
-
-        t0 *= e3, t1 *= e3, t2 *= e3, p *= e3;
-        vf t3 = AT(k3, a);
-        PUT(c->kr[i], a) = t0;
-        PUT(c->kr[i + 1], a) = t1;
-        PUT(c->kr[i + 2], a) = t2;
-        PUT(c->kr[i + 3], a) = t3;
-        m30 += t3 * t0, m31 += t3 * t1, m32 += t3 * t2;
-        b = t3 * p;
-        PUT(kb[3], a) = b;
-        PUT(c->kq[i + 3], a) = -b * P;
-        b = AT(q3, a);
-        n30 += b * t0, n31 += b * t1, n32 += b * t2, d3 += b * t3;
-        b *= p;
-        PUT(qb[3], a) = b;
-        PUT(c->kq[CHUNK + i + 3], a) = b * P * scale;
-        PUT(c->keep, a) = P * p;
-        PUT(past, a) = p;
-    }
-    v4 s = sum4(m10, m20, m21, m30), t = sum4(m31, m32, d0, d1), u = sum4(d2, d3, n10, n20),
-       w = sum4(n21, n30, n31, n32);
-    float *L = &c->L[i][i], *A = &c->A[i][i];
-    const float *beta = c->beta + i;
-    L[CHUNK] = beta[1] * s[0];
-    L[2 * CHUNK] = beta[2] * s[1], L[2 * CHUNK + 1] = beta[2] * s[2];
-    L[3 * CHUNK] = beta[3] * s[3], L[3 * CHUNK + 1] = beta[3] * t[0];
-    L[3 * CHUNK + 2] = beta[3] * t[1];
-    A[0] = scale * t[2], A[CHUNK + 1] = scale * t[3];
-    A[2 * CHUNK + 2] = scale * u[0], A[3 * CHUNK + 3] = scale * u[1];
-    A[CHUNK] = scale * u[2];
-    A[2 * CHUNK] = scale * u[3], A[2 * CHUNK + 1] = scale * w[0];
-    A[3 * CHUNK] = scale * w[1], A[3 * CHUNK + 1] = scale * w[2], A[3 * CHUNK + 2] = scale * w[3];
-}
-
+/* exp(G_i - G_j) as the running product of exp(g), which is never above 1: right for any gate. */
 static void pairs(struct chunk *c, const struct rows *in, float scale)
 {
-    float kb[4][K] ALIGNED, qb[4][K] ALIGNED, past[K] ALIGNED;
     for (int i = 0; i < CHUNK; i++)
         exp_row(c->e[i], in->g[i]);
     for (int a = 0; a < K; a++)
         c->keep[a] = 1;
-    for (int i = 0; i < CHUNK; i += 4) {
-        block(c, in, i, scale, kb, qb, past);
-        for (int j = 0; j < i; j += 4) {
-            block_dots(kb[0], c->kr[j], &c->L[i][j], c->beta + i, 0);
-            block_dots(qb[0], c->kr[j], &c->A[i][j], NULL, scale);
+    memset(c->kr, 0, sizeof c->kr);
+    for (int i = 0; i < CHUNK; i++) {
+        const float *q = in->q[i], *k = in->k[i], *e = c->e[i];
+        for (int a = 0; a < K; a++) {
+            c->keep[a] *= e[a];
+            c->kq[i][a] = -k[a] * c->keep[a];
+            c->kq[CHUNK + i][a] = scale * q[a] * c->keep[a];
         }
-        for (int j = 0; j < i; j++)
-            for (int a = 0; a < K; a++)
-                c->kr[j][a] *= past[a];
+        for (int j = 0; j < i; j += 4) { /* rows from i on are zeros still */
+            vf m[4], n[4];
+#pragma GCC unroll 4
+            for (int x = 0; x < 4; x++)
+                m[x] = n[x] = (vf){0};
+            for (int a = 0; a < K; a += W) {
+                vf ea = *(const vf *)(e + a), ka = *(const vf *)(k + a), qa = *(const vf *)(q + a);
+#pragma GCC unroll 4
+                for (int x = 0; x < 4; x++) {
+                    vf t = *(const vf *)(c->kr[j + x] + a) * ea;
+                    *(vf *)(c->kr[j + x] + a) = t;
+                    m[x] += t * ka;
+                    n[x] += t * qa;
+                }
+            }
+            *(v4 *)&c->L[i][j] = sum4(m[0], m[1], m[2], m[3]) * c->beta[i];
+            *(v4 *)&c->A[i][j] = sum4(n[0], n[1], n[2], n[3]) * scale;
+        }
+        vf d = {0};
+        for (int a = 0; a < K; a += W) {
+            *(vf *)(c->kr[i] + a) = *(const vf *)(k + a);
+            d += *(const vf *)(k + a) * *(const vf *)(q + a);
+        }
+        c->A[i][i] = scale * sum4(d, d, d, d)[0];
     }
 }
 
@@ -313,11 +232,12 @@ static void prepare(struct chunk *c, const struct rows *in, float scale)
     pairs(c, in, scale);
 }
 
+#define GROUP (4 * ROWS) /* rows of the state between two requests */
 /* Ask for the next few rows that are due, into the second-level cache: a few at a time, so that
  * requests never pile up before the loads of the products. */
 static void ask(struct rows *in)
 {
-    enum { CALLS = V / NB * (K / 8), EACH = (5 * CHUNK + CALLS - 1) / CALLS };
+    enum { CALLS = V / NB * ((K + GROUP - 1) / GROUP), EACH = (5 * CHUNK + CALLS - 1) / CALLS };
     for (int i = 0; i < EACH && in->nsoon > 0; i++) {
         const float *row = in->soon[--in->nsoon];
         for (int a = 0; a < K; a += 16)
@@ -333,7 +253,8 @@ static void scan(const struct chunk *c, float *S, struct rows *in, size_t column
     for (int i = 0; i < CHUNK; i++)
         memcpy(R[i], in->v[i] + column, sizeof R[i]);
     memset(R[CHUNK], 0, sizeof(float) * CHUNK * NB);
-    product(2 * CHUNK, K, c->kq[0], K, 1, S, NB, R[0], NB, NB, NULL);
+    product(CHUNK, K, c->kq[0], K, 1, S, NB, R[0], NB, NB, NULL);
+    product(CHUNK, K, c->kq[CHUNK], K, 1, S, NB, R[CHUNK], NB, NB, NULL);
     for (int i = 0; i < CHUNK; i++) { /* (I + L) U = diag(beta) R, in place */
         for (int j = 0; j < NB; j += W) {
             vf x = *(const vf *)(R[i] + j) * c->beta[i];
@@ -346,29 +267,36 @@ static void scan(const struct chunk *c, float *S, struct rows *in, size_t column
     lower(c->A[0], u, NB, R[CHUNK], NB, NB);
     for (int i = 0; i < n; i++)
         memcpy(o + i * step + column, R[CHUNK + i], sizeof R[0]);
-    for (int i = 0; i < K; i += 8) {
+    enum { WHOLE = K / GROUP * GROUP };
+    for (int i = 0; i < WHOLE; i += GROUP) {
         ask(in);
-        product(8, CHUNK, c->kr[0] + i, 1, K, u, NB, S + i * NB, NB, NB, c->keep + i);
+        product(GROUP, CHUNK, c->kr[0] + i, 1, K, u, NB, S + i * NB, NB, NB, c->keep + i);
+    }
+    if (WHOLE < K) {
+        ask(in);
+        product(K - WHOLE, CHUNK, c->kr[0] + WHOLE, 1, K, u, NB, S + WHOLE * NB, NB, NB,
+                c->keep + WHOLE);
     }
 }
 
-static void head(int T, const float *q, const float *k, const float *v, const float *g,
-                 const float *beta, int H, float scale, float *S, float *o)
+/* The next span tokens of one head; T are left of its sequence. */
+static void head(int span, int T, const float *q, const float *k, const float *v, const float *g,
+                 const float *beta, int H, float scale, float *S, float *o, void *ws)
 {
-    struct chunk c;
+    struct chunk *c = ws; /* not on the stack: there it may lie across the state in the cache */
     struct rows in;
     size_t step = (size_t)H * K, vstep = (size_t)H * V;
-    for (int t = 0; t < T; t += CHUNK) {
-        int n = T - t < CHUNK ? T - t : CHUNK;
+    for (int t = 0; t < span; t += CHUNK) {
+        int n = span - t < CHUNK ? span - t : CHUNK;
         for (int i = 0; i < CHUNK; i++) {
             size_t at = (size_t)(t + i);
             in.q[i] = i < n ? q + at * step : zeros;
             in.k[i] = i < n ? k + at * step : zeros;
             in.v[i] = i < n ? v + at * vstep : zeros;
             in.g[i] = i < n ? g + at * step : zeros;
-            c.beta[i] = i < n ? beta[at * (size_t)H] : 0;
+            c->beta[i] = i < n ? beta[at * (size_t)H] : 0;
         }
-        prepare(&c, &in, scale);
+        prepare(c, &in, scale);
         int later = t + AHEAD * CHUNK, m = T - later < CHUNK ? T - later : CHUNK;
         in.nsoon = 0; /* taken from the end: what is needed first stands last */
         for (int i = 0; i < m; i++)
@@ -382,19 +310,31 @@ static void head(int T, const float *q, const float *k, const float *v, const fl
         for (int i = 0; i < m; i++)
             in.soon[in.nsoon++] = g + (size_t)(later + i) * step;
         for (int p = 0; p < V / NB; p++)
-            scan(&c, S + p * K * NB, &in, (size_t)p * NB, n, o + (size_t)t * vstep, vstep);
+            scan(c, S + p * K * NB, &in, (size_t)p * NB, n, o + (size_t)t * vstep, vstep);
     }
 }
+
+#define STATES ((float *)((struct chunk *)ws + 1))
+
+#define TURN CHUNK /* tokens of one head before it is the next one's turn */
 
 void kda_fwd(int B, int T, int H, const float *q, const float *k, const float *v, const float *g,
              const float *beta, float scale, const float *S0, float *o, float *ST, void *ws)
 {
-    for (int b = 0; b < B; b++)
-        for (int h = 0; h < H; h++) {
-            size_t at = (size_t)b * T * H + h, state = ((size_t)b * H + h) * K * V;
-            load_state(ws, S0 + state);
-            head(T, q + at * K, k + at * K, v + at * V, g + at * K, beta + at, H, scale, ws,
-                 o + at * V);
-            store_state(ST + state, ws);
-        }
+    /* All heads of a sequence advance in turns: what lies side by side in memory is read together,
+     * and their states stay in the second-level cache. */
+    for (int b = 0; b < B; b++) {
+        size_t state = (size_t)b * H * K * V;
+        float *S = STATES; /* there is room for 250 heads */
+        for (int h = 0; h < H; h++)
+            load_state(S + h * K * V, S0 + state + h * K * V);
+        for (int t = 0; t < T; t += TURN)
+            for (int h = 0; h < H; h++) {
+                size_t at = ((size_t)b * T + t) * H + h;
+                head(T - t < TURN ? T - t : TURN, T - t, q + at * K, k + at * K, v + at * V,
+                     g + at * K, beta + at, H, scale, S + h * K * V, o + at * V, ws);
+            }
+        for (int h = 0; h < H; h++)
+            store_state(ST + state + h * K * V, S + h * K * V);
+    }
 }

@@ -8,7 +8,7 @@
 
 #include "kda.h"
 
-#define CHUNK 16
+#define CHUNK 12
 #define VBLOCK 32
 #define ROWS 6
 #define LANES 2
@@ -643,9 +643,9 @@ static void scan(const struct chunk *c, float *S, struct rows *in, size_t column
 
 /* The next span tokens of one head; T are left of its sequence. */
 static void head(int span, int T, const float *q, const float *k, const float *v, const float *g,
-                 const float *beta, int H, float scale, float *S, float *o)
+                 const float *beta, int H, float scale, float *S, float *o, void *ws)
 {
-    struct chunk c;
+    struct chunk *c = ws; /* not on the stack: there it may lie across the state in the cache */
     struct rows in;
     size_t step = (size_t)H * K, vstep = (size_t)H * V;
     for (int t = 0; t < span; t += CHUNK) {
@@ -656,9 +656,9 @@ static void head(int span, int T, const float *q, const float *k, const float *v
             in.k[i] = i < n ? k + at * step : zeros;
             in.v[i] = i < n ? v + at * vstep : zeros;
             in.g[i] = i < n ? g + at * step : zeros;
-            c.beta[i] = i < n ? beta[at * (size_t)H] : 0;
+            c->beta[i] = i < n ? beta[at * (size_t)H] : 0;
         }
-        prepare(&c, &in, scale);
+        prepare(c, &in, scale);
 #if PREFETCH
         int later = t + AHEAD * CHUNK, m = T - later < CHUNK ? T - later : CHUNK;
         in.nsoon = 0; /* taken from the end: what is needed first stands last */
@@ -674,7 +674,7 @@ static void head(int span, int T, const float *q, const float *k, const float *v
             in.soon[in.nsoon++] = g + (size_t)(later + i) * step;
 #endif
         for (int p = 0; p < V / NB; p++)
-            scan(&c, S + p * K * NB, &in, (size_t)p * NB, n, o + (size_t)t * vstep, vstep);
+            scan(c, S + p * K * NB, &in, (size_t)p * NB, n, o + (size_t)t * vstep, vstep);
     }
 }
 #else
@@ -772,8 +772,9 @@ static void token(float *restrict S, const float *restrict q, const float *restr
 
 /* The next span tokens of one head; T are left of its sequence. */
 static void head(int span, int T, const float *q, const float *k, const float *v, const float *g,
-                 const float *beta, int H, float scale, float *S, float *o)
+                 const float *beta, int H, float scale, float *S, float *o, void *ws)
 {
+    (void)ws;
     size_t step = (size_t)H * K, vstep = (size_t)H * V;
 #if PANELS
     /* A panel stays in the first-level cache for a run of tokens; their gates are shared. */
@@ -815,6 +816,14 @@ static void head(int span, int T, const float *q, const float *k, const float *v
 #endif
 }
 #endif
+#if PANELS
+
+#if CHUNKWISE
+#define STATES ((float *)((struct chunk *)ws + 1))
+#else
+#define STATES ((float *)ws)
+#endif
+#endif
 #if TOGETHER
 
 #if CHUNKWISE
@@ -828,7 +837,6 @@ void kda_fwd(int B, int T, int H, const float *q, const float *k, const float *v
              const float *beta, float scale, const float *S0, float *o, float *ST, void *ws)
 {
 #if !PANELS
-    (void)ws;
     memcpy(ST, S0, sizeof(float) * (size_t)B * H * K * V);
 #endif
 #if TOGETHER
@@ -837,7 +845,7 @@ void kda_fwd(int B, int T, int H, const float *q, const float *k, const float *v
     for (int b = 0; b < B; b++) {
         size_t state = (size_t)b * H * K * V;
 #if PANELS
-        float *S = ws; /* there is room for 256 heads */
+        float *S = STATES; /* there is room for 250 heads */
         for (int h = 0; h < H; h++)
             load_state(S + h * K * V, S0 + state + h * K * V);
 #else
@@ -847,7 +855,7 @@ void kda_fwd(int B, int T, int H, const float *q, const float *k, const float *v
             for (int h = 0; h < H; h++) {
                 size_t at = ((size_t)b * T + t) * H + h;
                 head(T - t < TURN ? T - t : TURN, T - t, q + at * K, k + at * K, v + at * V,
-                     g + at * K, beta + at, H, scale, S + h * K * V, o + at * V);
+                     g + at * K, beta + at, H, scale, S + h * K * V, o + at * V, ws);
             }
 #if PANELS
         for (int h = 0; h < H; h++)
@@ -859,13 +867,13 @@ void kda_fwd(int B, int T, int H, const float *q, const float *k, const float *v
         for (int h = 0; h < H; h++) {
             size_t at = (size_t)b * T * H + h, state = ((size_t)b * H + h) * K * V;
 #if PANELS
-            load_state(ws, S0 + state);
-            head(T, T, q + at * K, k + at * K, v + at * V, g + at * K, beta + at, H, scale, ws,
-                 o + at * V);
-            store_state(ST + state, ws);
+            load_state(STATES, S0 + state);
+            head(T, T, q + at * K, k + at * K, v + at * V, g + at * K, beta + at, H, scale,
+                 STATES, o + at * V, ws);
+            store_state(ST + state, STATES);
 #else
             head(T, T, q + at * K, k + at * K, v + at * V, g + at * K, beta + at, H, scale,
-                 ST + state, o + at * V);
+                 ST + state, o + at * V, ws);
 #endif
         }
 #endif

@@ -50,8 +50,9 @@ static void token(float *restrict S, const float *restrict q, const float *restr
 
 /* The next span tokens of one head; T are left of its sequence. */
 static void head(int span, int T, const float *q, const float *k, const float *v, const float *g,
-                 const float *beta, int H, float scale, float *S, float *o)
+                 const float *beta, int H, float scale, float *S, float *o, void *ws)
 {
+    (void)ws;
     size_t step = (size_t)H * K, vstep = (size_t)H * V;
     float e[K] ALIGNED;
     for (size_t t = 0; t < (size_t)span; t++) {
@@ -64,12 +65,11 @@ static void head(int span, int T, const float *q, const float *k, const float *v
 void kda_fwd(int B, int T, int H, const float *q, const float *k, const float *v, const float *g,
              const float *beta, float scale, const float *S0, float *o, float *ST, void *ws)
 {
-    (void)ws;
     memcpy(ST, S0, sizeof(float) * (size_t)B * H * K * V);
     for (int b = 0; b < B; b++)
         for (int h = 0; h < H; h++) {
             size_t at = (size_t)b * T * H + h, state = ((size_t)b * H + h) * K * V;
             head(T, T, q + at * K, k + at * K, v + at * V, g + at * K, beta + at, H, scale,
-                 ST + state, o + at * V);
+                 ST + state, o + at * V, ws);
         }
 }
