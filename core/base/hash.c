@@ -1,13 +1,26 @@
 #include "core/base/hash.h"
 
-#include <openssl/sha.h>
+#include <openssl/evp.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+static EVP_MD *sha256;
+
+static void fetch(void)
+{
+    sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+}
 
 struct hash hash_bytes(const void *bytes, size_t n)
 {
-    unsigned char raw[SHA256_DIGEST_LENGTH];
+    /* Found once: looking the digest up costs more than hashing a short text. */
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    unsigned char raw[EVP_MAX_MD_SIZE] = {0};
     struct hash h;
-    SHA256(bytes ? bytes : "", n, raw);
-    for (size_t i = 0; i < sizeof raw; i++) {
+    pthread_once(&once, fetch);
+    if (EVP_Digest(bytes ? bytes : "", n, raw, NULL, sha256, NULL) != 1)
+        abort(); /* no name at all is better than a wrong one */
+    for (size_t i = 0; i < HASH_LEN / 2; i++) {
         h.hex[2 * i] = "0123456789abcdef"[raw[i] >> 4];
         h.hex[2 * i + 1] = "0123456789abcdef"[raw[i] & 15];
     }

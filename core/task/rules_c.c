@@ -64,7 +64,7 @@ static const struct {
 static const char *word_problem(const char *s, size_t n)
 {
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        if (strlen(words[i].word) == n && memcmp(words[i].word, s, n) == 0)
+        if (strncmp(words[i].word, s, n) == 0 && words[i].word[n] == '\0')
             return words[i].why;
     if ((n > 4 && memcmp(s, "SYS_", 4) == 0) || (n > 5 && memcmp(s, "__NR_", 5) == 0))
         return "no system calls: a kernel only computes";
@@ -265,7 +265,7 @@ static void check_attribute(struct checker *c, const struct token *k)
         n -= 4;
     }
     for (size_t i = 0; i < ARRAY_LEN(attributes); i++)
-        if (strlen(attributes[i]) == n && memcmp(attributes[i], s, n) == 0)
+        if (strncmp(attributes[i], s, n) == 0 && attributes[i][n] == '\0')
             return;
     report(c, k->line,
            "attribute \"%.*s\" is not allowed; those that align, vectorise, inline or "
