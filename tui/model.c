@@ -11,11 +11,14 @@
 #include "core/log/runs.h"
 
 #define TAB 4
+#define SLICE_NS                                                                                   \
+    40000000 /* a long run is read in slices, so that frames and keys come between                 \
+              */
 
 bool model_open(struct model *m, const char *path, struct error *e)
 {
     *m = (struct model){.loaded = -1, .parent_id = -1, .newest = true};
-    m->reader = reader_open(path, e);
+    m->reader = reader_open_brief(path, SLICE_NS, e);
     if (!m->reader)
         return false;
     m->s = reader_state(m->reader);
@@ -151,6 +154,11 @@ enum model_state model_state(const struct model *m)
 
 const char *model_state_text(const struct model *m, char *out, size_t size)
 {
+    double share = reader_share(m->reader);
+    if (share < 1) {
+        snprintf(out, size, "reading, %.0f %%", 100 * share);
+        return out;
+    }
     switch (model_state(m)) {
     case MODEL_NEW:
         snprintf(out, size, "not started");

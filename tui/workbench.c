@@ -146,6 +146,8 @@ static void set_tick(struct bench *b)
     if (reader_fd(b->model.reader) < 0 && b->o->wake_fd < 0)
         every = TICK_NS; /* nothing else tells of news */
     b->tick_at = every ? clock_mono_ns() + every : 0;
+    if (reader_share(b->model.reader) < 1)
+        b->tick_at = clock_mono_ns(); /* the next slice, after a frame and the keys */
 }
 
 static void read_news(struct bench *b)

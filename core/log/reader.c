@@ -7,14 +7,21 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/log/live.h"
+
+#define LOOK_AT_CLOCK 1024 /* events between two looks */
 
 struct reader {
     char *path;
     struct log *log;
     struct run_state *state;
-    int inotify; /* -1: not available */
+    int inotify;       /* -1: not available */
+    int64_t max_ns;    /* of a poll; 0: no limit */
+    int64_t deadline;  /* of this poll */
+    unsigned folded;   /* events of this poll */
+    int64_t known_seq; /* the newest event when the last poll ran out of time; 0: it did not */
 };
 
 static int watch_folder(const char *path)
@@ -33,12 +40,18 @@ static int watch_folder(const char *path)
 
 struct reader *reader_open(const char *path, struct error *e)
 {
+    return reader_open_brief(path, 0, e);
+}
+
+struct reader *reader_open_brief(const char *path, int64_t max_ns, struct error *e)
+{
     struct log *log = log_open_read(path, e);
     if (!log)
         return NULL;
     struct reader *r = xcalloc(1, sizeof *r);
     r->path = xstrdup(path);
     r->log = log;
+    r->max_ns = max_ns;
     r->state = state_new();
     r->inotify = watch_folder(path); /* before the first fold, so that nothing is missed */
     if (reader_poll(r, e) >= 0)
@@ -61,8 +74,12 @@ void reader_close(struct reader *r)
 
 static bool fold_one(void *ctx, const struct event *ev)
 {
-    state_apply(ctx, ev);
-    return true;
+    struct reader *r = ctx;
+    state_apply(r->state, ev);
+    if (r->max_ns == 0 || ++r->folded % LOOK_AT_CLOCK != 0 || clock_mono_ns() < r->deadline)
+        return true;
+    r->known_seq = log_last_seq(r->log);
+    return false;
 }
 
 static void drain(int fd)
@@ -79,9 +96,19 @@ int64_t reader_poll(struct reader *r, struct error *e)
 {
     drain(r->inotify);
     int64_t before = r->state->last_seq;
-    if (!log_each(r->log, before, 0, false, fold_one, r->state, e))
+    r->deadline = clock_mono_ns() + r->max_ns;
+    r->folded = 0;
+    r->known_seq = 0;
+    if (!log_each(r->log, before, 0, false, fold_one, r, e))
         return -1;
     return r->state->last_seq - before;
+}
+
+double reader_share(const struct reader *r)
+{
+    if (r->known_seq <= r->state->last_seq)
+        return 1;
+    return (double)r->state->last_seq / (double)r->known_seq;
 }
 
 const struct run_state *reader_state(const struct reader *r)

@@ -12,11 +12,17 @@
 struct reader;
 
 struct reader *reader_open(const char *path, struct error *e);
+/* The same for one who has to stay responsive: the first fold and every poll end after about
+ * max_ns, and reader_share says whether that was all. */
+struct reader *reader_open_brief(const char *path, int64_t max_ns, struct error *e);
 void reader_close(struct reader *r);
 
 /* Fold what is new. Returns the number of new events, 0 when nothing changed, -1 on an error (the
  * state stays as it was; a locked or vanished file is not fatal, try again later). */
 int64_t reader_poll(struct reader *r, struct error *e);
+/* How much of the run is folded: 1, or less when the last poll ran out of time (then poll again).
+ */
+double reader_share(const struct reader *r);
 const struct run_state *reader_state(const struct reader *r);
 
 /* Descriptor that becomes readable when the file may have changed (inotify on its folder); -1 where

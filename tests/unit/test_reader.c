@@ -385,13 +385,38 @@ static void test_runs_home(void **state)
     free(fresh);
 }
 
+/* A long run in slices: the same state in the end, and it is said how far one is. */
+static void test_brief(void **state)
+{
+    const char *path = scratch_path(*state, "long.warp");
+    ok(mkrun(path, &(struct mkrun_opts){.calls = 300, .small_bodies = true}, NULL, &e));
+    struct reader *all = reader_open(path, &e), *r = reader_open_brief(path, 1, &e);
+    ok(all && r);
+    double share = reader_share(r);
+    assert_true(reader_share(all) == 1 && share > 0 && share < 1);
+    int polls = 0;
+    for (; reader_share(r) < 1; polls++) {
+        assert_true(reader_poll(r, &e) > 0);
+        assert_true(reader_share(r) > share);
+        share = reader_share(r);
+    }
+    assert_true(polls >= 2);
+    const struct run_state *a = reader_state(all), *b = reader_state(r);
+    assert_int_equal(a->last_seq, b->last_seq);
+    assert_int_equal(a->nversions, b->nversions);
+    assert_int_equal(a->nsays, b->nsays);
+    assert_int_equal(reader_poll(r, &e), 0);
+    reader_close(all);
+    reader_close(r);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         T(test_poll),         T(test_wakes),    T(test_holds_nothing), T(test_texts),
         T(test_missing),      T(test_describe), T(test_describe_all),  T(test_live),
-        T(test_live_damaged), T(test_runs),     T(test_runs_home),
+        T(test_live_damaged), T(test_runs),     T(test_runs_home),     T(test_brief),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
