@@ -11,9 +11,9 @@
 
 static void add_interval(const struct event *ev, struct buf *out)
 {
-    buf_addf(out, "%.3gx", ev->x);
+    buf_addf(out, "%.2fx", ev->x);
     if (!isnan(ev->lo) && !isnan(ev->hi))
-        buf_addf(out, " (%.3g..%.3g)", ev->lo, ev->hi);
+        buf_addf(out, " (%.2f..%.2f)", ev->lo, ev->hi);
 }
 
 static void add_gain(const struct event *ev, const char *against, struct buf *out)

@@ -195,7 +195,7 @@ static void test_describe(void **state)
     ev = event_make(EV_RECORD);
     ev.id = 7;
     ev.x = 2;
-    describes(ev, "v7 is a record: 2x");
+    describes(ev, "v7 is a record: 2.00x");
     ev = event_make(EV_STEER);
     ev.id = 2;
     ev.text = "wide vectors";
