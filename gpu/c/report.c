@@ -66,7 +66,8 @@ static double spread_over_sets(const struct timing *t, size_t shape, int version
     double ns[TIMING_SETS_MAX];
     for (size_t s = 0; s < t->sets; s++)
         ns[s] = timing_ns(t, shape, version, s);
-    return stats_sd(ns, t->sets) / stats_mean(ns, t->sets);
+    double sd = stats_sd(ns, t->sets); /* 0: every set is at the bound of what can be resolved */
+    return sd > 0 ? sd / stats_mean(ns, t->sets) : (double)NAN;
 }
 
 static void put_shapes(const struct evaluation *ev, cJSON *o)
