@@ -82,6 +82,8 @@ void evidence_shapes(const struct evidence *ev, struct buf *out)
         double spread = json_num(s, "ns_spread", NO_REAL);
         if (!isnan(spread)) { /* a share of the time */
             buf_addf(out, "%.1f %%", spread * 100);
+        } else {
+            buf_addc(out, '-');
         }
         put_pad(out, 40);
         put_ns(out, json_num(s, "baseline_ns", NO_REAL));
