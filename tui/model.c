@@ -10,10 +10,9 @@
 #include "core/base/text.h"
 #include "core/log/runs.h"
 
-#define TAB 4
-#define SLICE_NS                                                                                   \
-    40000000 /* a long run is read in slices, so that frames and keys come between                 \
-              */
+#define TAB      4
+/* A long run is read in slices, so that frames and keys come between. */
+#define SLICE_NS 40000000
 
 bool model_open(struct model *m, const char *path, struct error *e)
 {

@@ -2,9 +2,22 @@
 
 #include <openssl/evp.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
+
+#include "core/base/clock.h"
 
 static EVP_MD *sha256;
+
+/* No name at all is better than a wrong one. */
+static _Noreturn void die_without_digest(void)
+{
+    fputs("warploop: OpenSSL has no SHA-256 here (a restricted configuration?); the run's log is "
+          "safe, mend it and use: warploop resume\n",
+          stderr);
+    abort();
+}
 
 static void fetch(void)
 {
@@ -19,7 +32,7 @@ struct hash hash_bytes(const void *bytes, size_t n)
     struct hash h;
     pthread_once(&once, fetch);
     if (EVP_Digest(bytes ? bytes : "", n, raw, NULL, sha256, NULL) != 1)
-        abort(); /* no name at all is better than a wrong one */
+        die_without_digest();
     for (size_t i = 0; i < HASH_LEN / 2; i++) {
         h.hex[2 * i] = "0123456789abcdef"[raw[i] >> 4];
         h.hex[2 * i + 1] = "0123456789abcdef"[raw[i] & 15];
@@ -34,4 +47,12 @@ uint64_t hash_mix(uint64_t a, uint64_t b)
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
+}
+
+uint64_t hash_fresh(uint64_t salt)
+{
+    uint64_t r = 0;
+    if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
+        r = hash_mix((uint64_t)clock_mono_ns(), (uint64_t)clock_wall_ns());
+    return hash_mix(salt, r);
 }

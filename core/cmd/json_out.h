@@ -24,8 +24,8 @@ void out_num(cJSON *o, const char *key, double v);          /* null when NaN or 
 void out_i64(cJSON *o, const char *key, int64_t v);
 void out_id(cJSON *o, const char *key, int64_t id); /* a version's number; null when negative */
 
-/* JSON text with everything outside ASCII as \uXXXX and each byte that is no UTF-8 as \ufffd;
- * appended to out. */
+/* JSON text with everything outside ASCII as \u and four digits, and each byte that is no UTF-8 as
+ * \ufffd; appended to out. */
 void json_ascii(const char *text, struct buf *out);
 
 /* Print it on a line of its own; takes o. */

@@ -12,17 +12,17 @@
 #include "core/base/json.h"
 #include "core/base/mem.h"
 #include "core/base/text.h"
+#include "core/cmd/json_out.h"
 #include "core/cmd/task_verbs.h"
 #include "core/cmd/view.h"
 #include "core/loop/calibrate.h"
 #include "core/task/draft.h"
 #include "core/task/rules.h"
 
-#define SPEC_MAX (64u << 10)
-#define ROUNDS   8
-#define WANT_NS                                                                                    \
-    30e6 /* a call: long against the clock and the start of a process, short to wait               \
-          */
+#define SPEC_MAX      (64u << 10)
+#define ROUNDS        8
+/* A call is to be long against the clock and the start of a process, and short to wait for. */
+#define WANT_NS       30e6
 #define LEAST_NS      20e6
 #define MOST_NS       60e6
 #define BYTES_MAX     ((int64_t)512 << 20)
@@ -235,15 +235,16 @@ static void say_verdict(const struct making *m, const struct calibration *c, boo
     if (c->ns < LEAST_NS) {
         say(m, "warning",
             "a call takes %s%.3g ms; under 20 ms the clock and the start of a process weigh more "
-            "and intervals get wider. %s; about %.0f times the work would take 25 ms",
+            "and intervals get wider. %s; about %.0f times the work would take %g ms",
             c->below ? "less than " : "", c->ns / 1e6,
             full ? "The tensors have reached 512 MiB" : "Make the scored sizes larger",
-            WANT_NS / c->ns);
+            WANT_NS / c->ns, WANT_NS / 1e6);
     } else if (c->ns > MOST_NS) {
         say(m, "warning",
-            "a call takes %.3g ms, and a try some 50 calls; make the scored sizes smaller: %.2g of "
-            "the work would take 25 ms",
-            c->ns / 1e6, WANT_NS / c->ns);
+            "a call takes %.3g ms, and a try many of them; make the scored sizes smaller: %.2g of "
+            "the "
+            "work would take %g ms",
+            c->ns / 1e6, WANT_NS / c->ns, WANT_NS / 1e6);
     }
 }
 
@@ -575,13 +576,10 @@ enum exit_code task_new(const struct args *a, const char *name)
         if (strcmp(state, "made") == 0) {
             cJSON_AddStringToObject(m.said, "folder", m.folder);
         }
-        char *text = json_text(m.said);
-        struct buf b = {0};
-        buf_addf(&b, "%s\n", text);
-        cmd_print(&b);
-        free(text);
+        print_json(m.said);
+    } else {
+        cJSON_Delete(m.said);
     }
-    cJSON_Delete(m.said);
     draft_free(&m.d);
     void *const owned[] = {m.spec, m.command, m.folder, m.tmp};
     for (size_t i = 0; i < ARRAY_LEN(owned); i++) {

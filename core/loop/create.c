@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -23,14 +22,6 @@
 static int default_jobs(void)
 {
     return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1;
-}
-
-static uint64_t fresh_seed(void)
-{
-    uint64_t r = 0;
-    if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
-        r = (uint64_t)clock_mono_ns();
-    return hash_mix((uint64_t)clock_wall_ns(), r) >> 1; /* a positive number wherever it is shown */
 }
 
 /* "replay:FILE" names its file in full, so that the run goes on from any folder. */
@@ -106,7 +97,7 @@ static bool first_events(struct log *log, const struct run_opts *o, const struct
     struct event created = event_make(EV_RUN_CREATED);
     created.text = t->name;
     created.hash = h.hex;
-    created.n = (int64_t)(o->seed ? o->seed : fresh_seed());
+    created.n = (int64_t)(o->seed ? o->seed : hash_fresh(0) >> 1); /* positive wherever shown */
     created.code = o->jobs > 0 ? o->jobs : default_jobs();
     created.body = body;
     log_append(log, &created, NULL);

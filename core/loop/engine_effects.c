@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
@@ -37,16 +36,6 @@ static const char *effect_input(const struct engine *g, enum effect_kind kind, i
         return own->hex;
     }
     return !v ? "" : kind == EFFECT_BUILD ? v->source.hex : v->plan.hex;
-}
-
-/* Inputs of a check and a timing are drawn from a seed that nobody could know before: it is noted
- * with the intent, so that the log says what was measured with. */
-static uint64_t fresh_seed(const struct engine *g)
-{
-    uint64_t r = 0;
-    if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
-        r = (uint64_t)clock_mono_ns();
-    return hash_mix(g->s->seed, r);
 }
 
 static bool is_bench(enum effect_kind kind)
@@ -93,7 +82,8 @@ void engine_begin(struct engine *g, enum effect_kind kind, int64_t version)
     ev.n = 1 + (is_bench(kind) ? t->benches : t->builds);
     ev.hash = effect_input(g, kind, version, &own);
     if (is_bench(kind))
-        snprintf(body, sizeof body, "{\"seed\":\"%llu\"}", (unsigned long long)fresh_seed(g));
+        snprintf(body, sizeof body, "{\"seed\":\"%llu\"}",
+                 (unsigned long long)hash_fresh(g->s->seed));
     ev.body = body;
     engine_add(g, ev);
     if (kind == EFFECT_BUILD && version >= 1 && breaks_rule(g, ev.id, version))

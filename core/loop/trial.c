@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "core/base/clock.h"
 #include "core/base/json.h"
@@ -31,6 +30,7 @@ struct trials {
     const struct trial_opts *o;
     struct backend *be;
     struct reply r[ROLES];
+    bool alone; /* the baseline is timed alone: no speedup comes back */
 };
 
 static void reply_clear(struct reply *r)
@@ -50,17 +50,17 @@ static void progress(const struct trials *s, const char *stage, int64_t done, in
 
 /* No answer, or none that can be used, is no fault of the kernel's; an "ok" has to bring what it
  * promises: an object or a number. */
-static enum verdict read_verdict(const struct reply *r, bool bench)
+static enum verdict read_verdict(const struct trials *s, const struct reply *r)
 {
     enum verdict v = verdict_of(json_str(r->head, "verdict", ""));
-    double x = json_num(r->head, "speedup", NO_REAL);
+    bool bench = strcmp(json_str(r->head, "type", ""), "result") == 0;
+    double x = json_num(r->head, "speedup", s->alone ? 1 : NO_REAL);
     bool whole = bench ? isfinite(x) && x > 0 : r->object.len > 0;
     return v == VERDICT_NONE || (v == VERDICT_OK && !whole) ? VERDICT_INFRA : v;
 }
 
-static void take(struct reply *r, struct wire_msg *m)
+static void take(const struct trials *s, struct reply *r, struct wire_msg *m)
 {
-    bool bench = strcmp(json_str(m->head, "type", ""), "result") == 0;
     const struct buf *object = wire_part(m, "object");
     if (object) {
         buf_clear(&r->object);
@@ -69,7 +69,7 @@ static void take(struct reply *r, struct wire_msg *m)
     r->head = m->head;
     m->head = NULL;
     r->message = xstrdup(json_str(r->head, "message", ""));
-    r->verdict = read_verdict(r, bench);
+    r->verdict = read_verdict(s, r);
 }
 
 static void on_event(void *ctx, const struct backend_event *ev)
@@ -84,7 +84,7 @@ static void on_event(void *ctx, const struct backend_event *ev)
     }
     r->there = true;
     if (ev->news == BACKEND_RESULT) {
-        take(r, ev->msg);
+        take(s, r, ev->msg);
         return;
     }
     r->verdict = VERDICT_INFRA;
@@ -121,7 +121,7 @@ static bool build_ours(struct trials *s, struct error *e)
             return false;
         if (s->r[i].verdict != VERDICT_OK)
             return error_set(e, s->r[i].verdict == VERDICT_INFRA ? ERR_CHILD : ERR_INPUT,
-                             "task %s: the %s does not build: %.600s", s->t->name,
+                             "the %s does not build: %.600s",
                              i == BASELINE ? "baseline" : "reference", s->r[i].message);
     }
     return true;
@@ -148,15 +148,6 @@ void trials_free(struct trials *s)
     free(s);
 }
 
-/* Inputs are drawn from a seed that nobody could know before. */
-static uint64_t fresh_seed(void)
-{
-    uint64_t r = 0;
-    if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
-        r = (uint64_t)clock_mono_ns();
-    return hash_mix((uint64_t)clock_wall_ns(), r);
-}
-
 /* The back end's quick form needs an incumbent to be clearly slower than: the baseline is that. */
 static bool evaluate(struct trials *s, const struct buf *object, struct error *e)
 {
@@ -168,7 +159,7 @@ static bool evaluate(struct trials *s, const struct buf *object, struct error *e
     int sets = s->o->screen ? SCREEN_SETS : 0;
     struct spec_opts o = {.id = CANDIDATE + 1,
                           .jail = s->o->jail,
-                          .seed = fresh_seed(),
+                          .seed = hash_fresh(0),
                           .sets_min = sets,
                           .sets_max = sets};
     struct wire_msg m;
@@ -234,6 +225,31 @@ bool trials_run(struct trials *s, const char *source, size_t n, struct trial *ou
     bool ok = true;
     for (int i = 0; i < ATTEMPTS && ok && out->verdict == VERDICT_INFRA; i++)
         ok = attempt(s, source, n, out, e);
+    out->ns = clock_mono_ns() - began;
+    if (!ok)
+        trial_free(out);
+    return ok;
+}
+
+bool trials_baseline(struct trials *s, struct trial *out, struct error *e)
+{
+    struct eval_parts parts = {.baseline = &s->r[BASELINE].object,
+                               .reference = &s->r[REFERENCE].object};
+    struct spec_opts o = {.id = CANDIDATE + 1,
+                          .jail = s->o->jail,
+                          .seed = hash_fresh(0),
+                          .sets_min = 1,
+                          .sets_max = 1};
+    struct wire_msg m;
+    struct error why = {0};
+    int64_t began = clock_mono_ns();
+    *out = (struct trial){.verdict = VERDICT_INFRA};
+    reply_clear(&s->r[CANDIDATE]);
+    s->alone = true;
+    bool started = spec_evaluate(s->t, EVAL_BASELINE, &parts, &o, &m, &why) &&
+                   backend_start(s->be, WORKER_BENCH, CANDIDATE + 1, &m, &why);
+    bool ok = settle(s, started, &why, out, &out->result, e);
+    s->alone = false;
     out->ns = clock_mono_ns() - began;
     if (!ok)
         trial_free(out);

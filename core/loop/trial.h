@@ -42,6 +42,9 @@ void trials_free(struct trials *s);
  * with trial_free. An `infra` has been tried twice. */
 bool trials_run(struct trials *s, const char *source, size_t n, struct trial *out,
                 struct error *e) WARN_UNUSED;
+/* The baseline alone, checked and timed in one process set: its shapes stand in out->result. One
+ * attempt; false only when stopped. */
+bool trials_baseline(struct trials *s, struct trial *out, struct error *e) WARN_UNUSED;
 void trial_free(struct trial *t);
 
 #endif

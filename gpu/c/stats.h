@@ -6,8 +6,8 @@
  * exceeds the true log gain with probability a. Sets are added one by one, and the question is
  * asked anew at L of them: at sets.min, then each time that there are two fifths more, and at
  * sets.max (5, 7, 10; fewer looks, each sharper, than one after every set). By Bonferroni the
- * chance that any look says "record" although the true gain does not exceed 1 + margin is at most L
- * * a, however the looks depend on one another. With a = ALPHA_TRY / L that is ALPHA_TRY = 1e-3 per
+ * chance that any look says "record" although the true gain does not exceed 1 + margin is at most
+ * L a, however the looks depend on one another. With a = ALPHA_TRY / L that is ALPHA_TRY = 1e-3 per
  * try: of a thousand tries that lie exactly on the margin one false record is expected. An
  * identical kernel lies a whole margin below that border, so its chance is smaller still: with a
  * set spread (sd) of 0.15 % and 5 sets, the 0.5 % margin alone is 7 standard errors. */

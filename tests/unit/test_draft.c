@@ -17,12 +17,12 @@
 #include "core/loop/calibrate.h"
 #include "core/task/draft.h"
 #include "core/task/widen.h"
+#include "tests/support/scratch.h"
 
 /* A draft of a source that is called k.c; the message when there is none. */
 static bool open_text(struct draft *d, const char *source, const char *entry, struct error *e)
 {
-    char dir[] = "/tmp/warploop-draft-XXXXXX", here[1024];
-    assert_non_null(mkdtemp(dir));
+    char *dir = scratch_new(), here[1024];
     assert_non_null(getcwd(here, sizeof here));
     assert_int_equal(chdir(dir), 0);
     FILE *f = fopen("k.c", "w"); /* thousands of them: not synced */
@@ -31,7 +31,7 @@ static bool open_text(struct draft *d, const char *source, const char *entry, st
     assert_int_equal(fclose(f), 0);
     bool ok = draft_open(d, "mine", "k.c", entry, e);
     assert_int_equal(chdir(here), 0);
-    fs_remove_tree(dir);
+    scratch_free(dir);
     return ok;
 }
 

@@ -124,14 +124,38 @@ static bool one_set(struct world *w, double gain)
     return timing_decide(&w->t, &w->r, true);
 }
 
-static bool try_once(uint64_t seed, double gain, double sd, size_t *sets)
+/* brief: short sets, four times as many. */
+static bool try_sets(uint64_t seed, double gain, double sd, bool brief, size_t *sets)
 {
     struct world w;
     begin(&w, 5, 10);
+    w.t.brief = brief;
     for (uint64_t k = 0; !one_set(&w, gain + sd * noise(seed, k)); k++)
-        assert_true(w.t.sets < 10);
+        assert_true(w.t.sets < (brief ? 40 : 10));
     *sets = w.t.sets;
     return w.t.record;
+}
+
+static bool try_once(uint64_t seed, double gain, double sd, size_t *sets)
+{
+    return try_sets(seed, gain, sd, false, sets);
+}
+
+/* Short sets keep the level too, and find a gain that ten such sets could not show. */
+static void test_brief_sets(void **state)
+{
+    (void)state;
+    size_t records = 0, found = 0, most = 0, tries = 30000, sets;
+    for (uint64_t i = 0; i < tries; i++)
+        records += try_sets(i + 1, log1p(0.005), 0.04, true, &sets);
+    print_message("on the margin: %zu of %zu\n", records, tries);
+    assert_true(records <= 45); /* 30 expected at most; 2.7 sigma */
+    for (uint64_t i = 0; i < 200; i++) {
+        found += try_sets(i + 1, 0.05, 0.04, true, &sets);
+        most = sets > most ? sets : most;
+    }
+    print_message("found: %zu of 200, at most %zu sets\n", found, most);
+    assert_true(found >= 150 && most == 40);
 }
 
 /* 200,000 simulated tries exactly on the margin: at most ALPHA of them are records. */
@@ -234,6 +258,7 @@ int main(void)
         cmocka_unit_test(test_t_quantiles),
         cmocka_unit_test(test_looks),
         cmocka_unit_test(test_intervals),
+        cmocka_unit_test(test_brief_sets),
         cmocka_unit_test(test_false_records),
         cmocka_unit_test(test_true_records),
         cmocka_unit_test(test_hopeless_ends_early),
