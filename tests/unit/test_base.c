@@ -171,6 +171,7 @@ static void test_clock_and_hash(void **state)
                         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     assert_true(hash_mix(1, 2) != hash_mix(2, 1));
     assert_true(hash_mix(1, 2) == hash_mix(1, 2));
+    assert_true(hash_fresh(1) != hash_fresh(1));
 }
 
 /* ---- files -------------------------------------------------------------------------------------
